@@ -162,8 +162,8 @@ def example2(eta: float = 0.1) -> Plan:
     plan.step("New probabilities", "The softmax of the new logits. C should have gained.", taught="softmax")
     P_new = soft(plan, "P_new", "out", logit_new, "logit_new", (5, 4, 3, 4), "_new", by_token("P_new"))
     plan.part("Verification")
-    plan.step("Is the model better?", "The loss should have fallen, and P(C) risen. One step is small: look at the "
-              "fourth decimal.")  # fmt: skip
+    plan.step("Is the model better?", "The loss should have fallen, and P(C) risen. One step is small: to see it, work "
+              "out L, L_new and P(C) once more with six decimals.")  # fmt: skip
     L_new = plan.line("L_new", -log(P_new[2]), "−log P_new(C)", decimals=3)
     plan.line("L_change", L_new - L, "L_new − L", decimals=4)
     plan.line("P_change", P_new[2] - P[2], "P_new(C) − P(C)", decimals=4, entries=["P_new(C)-P(C)"])

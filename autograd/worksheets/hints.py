@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,10 @@ from autograd.formula.scalars.formulas import VOCABULARY, plain_number
 from autograd.formula.scalars.program import FORWARD
 from autograd.formula.scalars.tables import Program, Table
 from autograd.formula.text import clipped, visible
-from autograd.formula.writers.python import python_text
 
+from .mathematics import Mathematics, transposed
 from .parts import UPDATE, as_slope
 
-SLOPE = re.compile(r"\bd(\w+)/d")
 LONGEST_ENTRY = 70  # characters of the formula of a single number
 LONGEST_SUM = 90  # characters of a gradient as the sum of its paths
 
@@ -29,6 +27,7 @@ class Hints:
     def __init__(self, program: Program, steps: bool = True) -> None:
         self.words = program.words
         self.program = program
+        self._maths = Mathematics(program.words)
         self._steps = steps  # whether the sheet asks for the named steps inside of an op
         self._entries = {  # by id: the table, and the place in it
             table.ids[index]: (table, index)
@@ -83,7 +82,7 @@ class Hints:
         """From the formulas of the entries: of one, that; of many that are alike, theirs without places: e / z."""
         formulas = list(table.formulas.flat)
         if len(formulas) == 1 and formulas[0].op is not None:
-            text = self._without_step(python_text(formulas[0]), table)
+            text = self._without_step(self._maths.write(formulas[0]), table)
             return text if len(text) <= LONGEST_ENTRY else ""
         names = {e.name for e in formulas[0].symbols()}
         tables = {self._entries[name][0].name for name in names}
@@ -92,7 +91,7 @@ class Hints:
         if not all(map(self._is_entry_by_entry, formulas)):
             return ""
         whole = formulas[0].replaced(self._table_of)
-        return self._without_step(python_text(whole), table)
+        return self._without_step(self._maths.write(whole), table)
 
     def _table_of(self, e: Expr) -> Expr | None:
         """The whole table in the place of an entry."""
@@ -109,14 +108,13 @@ class Hints:
 
     def _without_step(self, text: str, table: Table) -> str:
         owner = table.owner if table.through is None else table.through
-        text = text.replace(f"{self.words.name(owner)}.", "")
-        return SLOPE.sub(r"∂\1/∂", text).replace(" - ", " − ")
+        return text.replace(f"{self.words.name(owner)}.", "")
 
     def _in_full(self, text: str, node: Value) -> str:
         """A rule that speaks of a gradient that the sheet does not ask for, because it is a mere number or a copy
         (that of K.T, of a sum's input): with what is sent there in its place."""
         slope = self.words.slope(node)
-        text = text.replace(".T.T", "").replace(".mT.mT", "")
+        text = text.replace("ᵀᵀ", "")
         if slope not in text or node in self._asked_slopes:
             return text
         users = [user for user in self.words.nodes if user.requires_grad and any(x is node for x in user.inputs)]
@@ -124,7 +122,10 @@ class Hints:
         if not lines:
             return text
         inner = self._in_full(self._written(lines[-1].formula), users[0])
-        return inner if text == slope else text.replace(slope, f"({inner})" if " " in inner else inner)
+        if text in (slope, f"{slope}ᵀ"):
+            return inner if text == slope else transposed(inner)
+        is_alone = " " not in inner or text.startswith((f"{slope} in ", f"{slope} at "))
+        return text.replace(slope, inner if is_alone else f"({inner})")
 
     def _of_node(self, node: Value) -> list[Any]:
         if node not in self._forward:
@@ -155,7 +156,7 @@ class Hints:
 
     def _written(self, formula: Expr) -> str:
         whole = _without_ones(formula.replaced(self._whole_number))
-        return clipped(visible(self.words.names.written(whole, "")), 90)
+        return clipped(visible(self._maths.write(whole)), 90)
 
     def _whole_number(self, e: Expr) -> Expr | None:
         """A gradient that is an integer whatever the inputs are: the root's own, 1, or the −1 of −x."""

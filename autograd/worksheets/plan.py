@@ -29,7 +29,7 @@ BOOK = {
     "scaled": "scaled_score", "attn": "weights", "ctx": "context", "logit": "logits", "P": "probs", "eta": "η",
     "dL/dWO4": "dWO", "WO4": "WO", "WO4_new": "WO_new",
 }  # fmt: skip
-WORD = re.compile(r"(?:∂L/∂|dL/d)?[^\W\d]\w*")
+WORD = re.compile(r"(?:∂L/∂|dL/d)?[^\W\dᵀ][^\Wᵀ]*(?![^\Wᵀ]|\()")  # but P(C) is the book's name of an entry
 
 
 @dataclass
@@ -111,8 +111,8 @@ class Plan:
 def in_book(text: str, more: Mapping[str, str] | None = None) -> str:
     """A formula in the book's names, and in those of a plan.
 
-    >>> in_book("scaled[1] · ctx")
-    'scaled_score[1] · context'
+    >>> in_book("scaled[1] · ctx"), in_book("∂L/∂logit · WO4ᵀ"), in_book("−log P(C)")
+    ('scaled_score[1] · context', '∂L/∂logit · WOᵀ', '−log P(C)')
     """
     names = BOOK | dict(more or {})
     return WORD.sub(lambda found: names.get(found[0].replace("∂L/∂", "dL/d"), found[0]), text)

@@ -34,6 +34,7 @@ from autograd.version import __version__
 from .exact import as_decimal, as_text, fraction_of
 from .hints import Hints
 from .marking.intervals import ONE, CannotJudge, Interval, evaluate
+from .mathematics import Mathematics
 from .parts import SECTIONS, UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
 from .plan import Line, Plan, book_names, in_book, plain
 from .prepare import constants, prepared
@@ -211,8 +212,8 @@ class Worksheet:
     def _blank(self, line: Scalar, part: Part) -> Blank:
         exact = self.numbers[line.id]
         answer = 0.0 if exact.low <= 0 <= exact.high else float(exact.middle)
-        what = f"{place_in_words(line.index)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
-            f"{as_slope(part.name)} = {part.symbols}")  # fmt: skip
+        what = f"{part.called or as_slope(part.name)} = {part.symbols}"
+        what = f"{place_in_words(line.index)} of {what}" if line.index else what
         fraction = self._fractions.get(line.id)
         plain = line.formula.replaced(self._plain_rate)
         operands = tuple(dict.fromkeys(e.name for e in plain.symbols()))
@@ -353,21 +354,33 @@ class Worksheet:
     def entry_name(self, blank: Blank) -> str:
         """The name of its own that the book gives an entry, p₀ or logit(A), if it does."""
         line = self._lines.get(blank.part.name)
-        return self.book[blank.id][0] if line is not None and line.entries else ""
+        return as_slope(self.book[blank.id][0]) if line is not None and line.entries else ""
+
+    def line_of(self, blank: Blank) -> str:
+        """How a blank is computed, in the names of this sheet."""
+        return Mathematics().write(blank.expr.replaced(self._as_called))
+
+    def _as_called(self, e: Expr) -> Expr | None:
+        return Expr("η" if e.name == self.eta_name else self.called(e.name), e.value) if e.is_symbol else None
 
     def formula_of(self, blank: Blank) -> str:
-        """The line of a blank in the names of this sheet; "" without hints."""
-        if not self.hints or not self.in_book:
-            return blank.formula if self.hints else ""
-        return python_text(blank.expr.replaced(lambda e: Expr(self.called(e.name), e.value) if e.is_symbol else None))
+        """The same; "" on a sheet without hints."""
+        return self.line_of(blank) if self.hints else ""
 
     @property
     def names_in_words(self) -> str:
-        """`ctx = context, P = probs`: what the book of a plan calls otherwise, without places and numbers."""
-        lines = [] if self.plan is None else [(line.name, line.book or in_book(line.name)) for line in self.plan.lines]
-        pairs = {PLACES.sub("", ours): PLACES.sub("", theirs) for ours, theirs in lines}
-        turned = [(b, a) if self.in_book else (a, b) for a, b in pairs.items() if a != b]
-        return ", ".join(f"{as_slope(a)} = {as_slope(b)}" for a, b in turned)
+        """`ctx = context, attn = weights (entries p₀, p₁)`: what the book of a plan calls otherwise, without places and
+        numbers."""
+        pairs: dict[tuple[str, str], str] = {}
+        for line in self.plan.lines if self.plan else ():
+            single = line.entries[0] if len(line.entries) == 1 else ""
+            theirs = single or PLACES.sub("", line.book or in_book(line.name))
+            names = as_slope(PLACES.sub("", line.name)), as_slope(theirs)
+            own = [as_slope(name) for name in line.entries if name.partition("(")[0] not in (line.name, line.book)]
+            entries = f" (entries {', '.join(own)})" if own and not single else ""
+            if names[0] != names[1] or entries:
+                pairs.setdefault(names[::-1] if self.in_book else names, entries)
+        return ", ".join(f"{a if a == b else f'{a} = {b}'}{entries}" for (a, b), entries in pairs.items())
 
     @property
     def sections(self) -> list[tuple[str, list[Step]]]:
@@ -398,7 +411,13 @@ class Worksheet:
     @property
     def footer(self) -> str:
         """What every file of this sheet carries."""
-        return f"handgrad {__version__} · sheet {self.identity} · variant {self.variant} · {self.digits} digits"
+        return " · ".join(filter(None, (f"handgrad {__version__}", f"sheet {self.identity}", *self.kind)))
+
+    @property
+    def kind(self) -> list[str]:
+        """Which variant, and how many digits, where one number says it."""
+        variant = [f"variant {self.variant}"] if self.variant else []
+        return variant if self.plan else [*variant, counted(self.digits, "digit")]
 
     def __len__(self) -> int:
         return len(self.blanks)

@@ -94,3 +94,11 @@ def test_each_step_says_what_and_why_in_two_sentences():
         for step in sheet_of(name).steps:
             assert 1 <= len(re.findall(r"[.?](?: |$)", step.says)) <= 3, (name, step.title)
             assert len(step.says) < 220
+
+
+def test_an_exact_number_is_not_one_unit_off():
+    """0 is not 0.1 to one decimal, and neither is 0.2."""
+    sheet = sheet_of("example2")
+    for name, typed in {"Q[0][0]": "0", "Q[1][1]": "0.2", "score[1][1]": "0.00", "X[0][1]": "1"}.items():
+        assert grade(sheet, {name: typed}).entries[name].verdict == "wrong", name
+    assert grade(sheet, {"L": "1.383", "scaled[1][1]": "0.00707"}).counts["right"] == 2  # cut off, rounded

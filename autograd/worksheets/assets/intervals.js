@@ -3,7 +3,7 @@
 const intervals = (() => {
   const { NoResult, ZERO, whole, parse, add, subtract, multiply, divide, sqrt, exp, ln, negate, magnitude, compare,
     min, max, toWhole, isWhole, isZero, sign } = decimals;
-  const ONE = whole(1), TWO = whole(2), GUARD = parse("1e-36"), TINY = parse("1e-60");
+  const ONE = whole(1), TWO = whole(2), GUARD = parse("1e-36"), TINY = parse("1e-60"), NEARLY_ONE = parse("0.99999999999999999999");
   const LARGEST_EXPONENT = whole(100000), LARGEST_ANGLE = whole(100000);
 
   class CannotJudge extends Error {}         // its message is a key of intervals.py's REASONS
@@ -15,6 +15,10 @@ const intervals = (() => {
   const size = (x) => max(magnitude(x.low), magnitude(x.high));
   const wider = (x, by) => interval(subtract(x.low, by), add(x.high, by));
   const contains = (x, number) => compare(x.low, number) <= 0 && compare(number, x.high) <= 0;
+  const reaches = (x, number, unit) => {     // less than a unit away?
+    const less = multiply(unit, NEARLY_ONE);
+    return compare(subtract(x.low, less), number) < 0 && compare(number, add(x.high, less)) < 0;
+  };
   const mayBeZero = (x) => sign(x.low) <= 0 && sign(x.high) >= 0;
 
   function outward(low, high) {              // bounds that hold although the arithmetic itself rounds
@@ -166,5 +170,5 @@ const intervals = (() => {
     }
   }
 
-  return { CannotJudge, FUNCTIONS, interval, exactly, middle, width, size, wider, contains, evaluate };
+  return { CannotJudge, FUNCTIONS, interval, exactly, middle, width, size, wider, contains, reaches, evaluate };
 })();

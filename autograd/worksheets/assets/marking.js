@@ -5,13 +5,14 @@
 //   sheet.digits   significant digits asked for         sheet.given    [[id, number as text]]
 //   sheet.lines    [[id, formula, number]]              sheet.parts    [{ step, name, shape, places, blanks: [[place, slips]] }]
 //   sheet.slips    [[name, what it teaches, of an op]]  sheet.rounded  [[place, low, high]] of lines that are given
+//   sheet.called   the names of a book, by id
 //   sheet.weights  what each step counts, by number     sheet.rules    the words and numbers of the Python files
 //
 // Places count the given numbers, then the lines; formulas are written as intervals.js reads them.
 const marking = (() => {
   const { ZERO, whole, parse, subtract, multiply, divide, negate, magnitude, compare, min, max, adjusted, isZero,
     plain } = decimals;
-  const { CannotJudge, exactly, middle, width, size, wider, contains, evaluate } = intervals;
+  const { CannotJudge, exactly, middle, width, size, wider, contains, reaches, evaluate } = intervals;
   const { filled } = answers;
   const RIGHT = "right", FOLLOWS = "follows", WRONG = "wrong", MISSING = "missing";
   const ten = (power) => ({ c: 1n, e: power });
@@ -97,7 +98,7 @@ const marking = (() => {
       }
       const unit = unitThatCounts(blank.part, answer, isZero(blank.key) ? blank.part.size : blank.key);
       const distance = magnitude(subtract(answer.value, blank.key));
-      const isRight = compare(distance, max(unit, multiply(decimalUnit(blank, answer), HALF))) <= 0;
+      const isRight = compare(distance, unit) < 0 || compare(distance, multiply(decimalUnit(blank, answer), HALF)) <= 0;
       const found = isRight ? entry(RIGHT, answer, { note: roundingNote(answer, blank, distance, unit), credit: 1 })
         : fromOwnNumbers(blank, answer);
       remember(blank, answer, unit, found.verdict);
@@ -116,8 +117,7 @@ const marking = (() => {
       }
       const about = middle(cut), unit = unitThatCounts(blank.part, answer, isZero(about) ? size(cut) : about);
       const coarse = decimalUnit(blank, answer), half = multiply(coarse, HALF);
-      const allowed = max(unit, half);
-      if (!contains(wider(cut, allowed), answer.value) || !fitsConstants(blank, answer.value, allowed)) {
+      if (!fits(cut, answer.value, unit, half) || !fitsConstants(blank, answer.value, unit, half)) {
         return entry(WRONG, answer, { used, note: tooShort(answer, blank) });
       }
       let note = contains(wider(close, multiply(unit, HALF)), answer.value) ? "" : notes["cut off"];
@@ -125,7 +125,7 @@ const marking = (() => {
         note = filled(notes.decimals, sheet.digits);
       }
       if (compare(width(cut), multiply(size(cut), TOO_WIDE)) > 0) note = notes.unchecked;
-      return entry(FOLLOWS, answer, { used, note, credit: filler && same(answer.value, filler) ? 0 : 1 });
+      return entry(FOLLOWS, answer, { used, note, credit: 1 });
     }
 
     function passOn(blank) {                 // a step that was skipped: what their own numbers give there
@@ -144,14 +144,15 @@ const marking = (() => {
     function isShort(value) {
       return isZero(value) || decimals.size(value.c) <= Math.max(sheet.digits, rules.short);
     }
-    function fitsConstants(blank, value, allowed) {   // some way to write the line's long constants gives the number
+    const fits = (x, value, unit, half) => reaches(x, value, unit) || contains(wider(x, half), value);
+    function fitsConstants(blank, value, unit, half) {   // some way to write the line's long constants gives the number
       if (constantsOf(blank.formula).every((x) => isShort(plain(parse(x))))) return true;
       const written = (digits) => (x) => {
         const exact = plain(x);
         return exactly(isShort(exact) || digits > sheet.digits + rules.more ? exact : rounded(exact, digits));
       };
       for (let digits = sheet.digits; digits <= sheet.digits + rules.more + 1; digits++) {
-        if (contains(wider(evaluate(blank.formula, wide, written(digits)), allowed), value)) return true;
+        if (fits(evaluate(blank.formula, wide, written(digits)), value, unit, half)) return true;
       }
       return false;
     }
@@ -222,7 +223,7 @@ const marking = (() => {
     // --- slips: slips.py finds the alternative lines, this computes them
 
     function explain(blank) {
-      const answer = given.get(blank.id), { names, copied } = slipsOf(blank, answer);
+      const { names, copied } = slipsOf(blank);
       if (!names.length) {
         return entries.get(blank.id).note === tooShortNote(blank) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
       }
@@ -230,7 +231,19 @@ const marking = (() => {
       if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: wrote + rules.which, names };
       return { name: names[0], teaches: wrote + sheet.slips.find(([name]) => name === names[0])[1], names };
     }
-    function slipsOf(blank, answer) {
+    function slipsOf(blank) {                // of several, the one that gives all wrong numbers of the table
+      const own = ownSlips(blank);
+      const all = blank.part.blanks.filter((other) => entries.get(other.id).verdict === WRONG).map(ownSlips)
+        .filter(({ names }) => names.length);
+      const common = own.names.filter((name) => all.every(({ names }) => names.includes(name)));
+      return { ...own, names: common.length === 1 ? common : own.names };
+    }
+    const known = new Map();
+    function ownSlips(blank) {
+      if (!known.has(blank)) known.set(blank, findSlips(blank, given.get(blank.id)));
+      return known.get(blank);
+    }
+    function findSlips(blank, answer) {
       const found = new Map(), { value } = answer;     // names, and whether an op's block lists the slip
       let copied = "";
       const unit = unitThatCounts(blank.part, answer, isZero(value) ? blank.part.size : value);
@@ -240,7 +253,7 @@ const marking = (() => {
         if (!interval || !contains(wider(interval, tolerance), value)) continue;
         const [name, , ofOp] = sheet.slips[slip];
         if (!found.has(name)) found.set(name, ofOp);
-        if (!copied && typeof formula === "number") copied = asSlope(sheet.names[formula]);
+        if (!copied && typeof formula === "number") copied = asSlope(sheet.called[sheet.names[formula]] ?? sheet.names[formula]);
       }
       const right = sharp(blank.formula);
       if (right && !isZero(size(right)) && !isZero(value)) {
@@ -285,11 +298,12 @@ const marking = (() => {
       for (const { blanks } of parts) {
         const verdict = (blank) => entries.get(blank.id).verdict;
         const right = blanks.filter((blank) => [RIGHT, FOLLOWS].includes(verdict(blank)));
-        if (blanks.some((blank) => verdict(blank) === WRONG && isIdea(slipsOf(blank, given.get(blank.id)).names, right))) return 0;
-        shares.push(blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / blanks.length);
+        if (blanks.some((blank) => verdict(blank) === WRONG && isIdea(slipsOf(blank).names, right))) return 0;
+        shares.push(isFilled(right) ? 0 : blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / blanks.length);
       }
       return shares.reduce((a, b) => a + b, 0) / shares.length;
     }
+    const isFilled = (right) => filler && right.every((blank) => same(given.get(blank.id).value, filler));
     function isIdea(names, right) {          // was the slip made wherever it makes a difference?
       if (!names.length || Object.values(rules.digits).some((name) => names.includes(name))) return false;
       return !right.some((other) => other.slips.some(([slip, formula]) =>

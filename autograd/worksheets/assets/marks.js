@@ -6,7 +6,7 @@
   const fieldFor = (blank) => fieldOf.get(blank.id) ?? fieldOf.get(blank.part.name);
   const blanksOf = new Map();
   for (const blank of sheet.blanks) blanksOf.set(fieldFor(blank), [...(blanksOf.get(fieldFor(blank)) ?? []), blank]);
-  const asSlope = (id) => id.replace(/^d(.*?)\/d/, "∂$1/∂");
+  const asSlope = (id) => (sheet.called[id] ?? id).replace(/^d(.*?)\/d/, "∂$1/∂");
   const SIGNS = { right: "✓", follows: "↳", wrong: "✗", missing: "◌" };
   const ORDER = ["wrong", "follows", "right", "missing"];    // a step has the verdict of its worst entry
   const element = (tag, className, text) => Object.assign(document.createElement(tag), { className, textContent: text });
@@ -115,10 +115,10 @@
     found.append(...cells.map((text) => element("td", "", text)));
     return found;
   }
-  function written(x) {                      // a key number with the digits that the sheet asks for
-    const { c, e } = decimals.plain(x);
+  function written({ key, part }) {          // a key number with the digits or decimals that are asked for
+    const { c, e } = decimals.plain(key);
     if (c === 0n) return "0";
-    const digits = decimals.size(c), drop = Math.max(0, digits - sheet.digits);
+    const drop = Math.max(0, part.decimals === null ? decimals.size(c) - sheet.digits : -e - part.decimals);
     const kept = decimals.toWhole({ c, e: -drop });
     const number = Number(`${kept}e${e + drop}`);
     return e + drop >= 0 || Math.abs(number) < 1e-7 ? String(number) : number.toFixed(Math.min(100, -(e + drop)));
@@ -126,7 +126,7 @@
   function inRows(blanks) {
     const width = blanks.length > 1 ? blanks[0].part.shape.at(-1) : 1;
     const lines = [];
-    for (let i = 0; i < blanks.length; i += width) lines.push(blanks.slice(i, i + width).map((blank) => written(blank.key)).join("  "));
+    for (let i = 0; i < blanks.length; i += width) lines.push(blanks.slice(i, i + width).map(written).join("  "));
     return lines.join("\n");
   }
   for (const field of fields) field.addEventListener("change", show);

@@ -9,8 +9,8 @@ idea was missed earns nothing: a slip was made wherever it makes a difference, a
 follows from it is free. Any other wrong number costs its own share of its step.
 
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
-finer. Fewer digits give no more tolerance, but an exact number may be short. One unit of the last place is allowed
-each way, so cutting off instead of rounding is accepted, with a note. So is a number rounded to as many decimals as
+finer. Fewer digits give no more tolerance, but an exact number may be short. Less than one unit of the last place is
+allowed each way, so cutting off is accepted, with a note. So is a number rounded to as many decimals as
 digits are asked for, 0.0540 for 0.05398, but not 0 for a number that is not 0.
 
 `assets/marking.js` does the same in a page that marks itself, in the same order and with the same words (`NOTES`).
@@ -37,7 +37,7 @@ from ..plan import plain
 from ..sheet import Worksheet
 from .answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from .intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
-from .slips import UNKNOWN_SLIP, Mistake, Slips
+from .slips import UNKNOWN_SLIP, Mistake, Slips, agreed
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
@@ -53,7 +53,7 @@ NOTES = {  # what is said beside a verdict; the page says the same
     "too short": "too few digits: the sheet asks for {0}",
     "cannot": "from your numbers this cannot be computed: {0}",
     "unchecked": "your numbers before it have too few digits to tell: accepted, but not checked",
-    "filler": "{0} fills most of the sheet: it counts only where it is the right number",
+    "filler": "{0} fills most of the sheet: it counts only in tables where another number is right",
 }
 ONE_NUMBER = 0.5  # share of the sheet, beyond what the key has, that one number fills before it earns no credit
 
@@ -233,8 +233,8 @@ class _Marker:
         for blank in self.sheet.blanks:
             self.entries[blank.id] = self._judged(blank)
         wrong = [blank for blank in self.sheet.blanks if self.entries[blank.id].verdict == WRONG]
-        for blank in wrong:
-            self._explain(blank)
+        for part in {id(blank.part): blank.part for blank in wrong}.values():
+            self._explain([blank for blank in wrong if blank.part is part])
         unknown = [name for name in self.answers.by_id if name not in self.sheet.by_id]
         notes = []
         if unknown:
@@ -249,15 +249,23 @@ class _Marker:
 
     def _credit(self, step: Step) -> float:
         """A step's credit is shared by its tables, theirs by their entries; it is lost with the step's idea."""
-        shares = []
+        shares, is_missed = [], False
         for part in (part for part in step.parts if part.blanks):
             entries = [self.entries[blank.id] for blank in part.blanks]
             right = [blank for blank in part.blanks if self.entries[blank.id].verdict in (RIGHT, FOLLOWS)]
             wrong = [(blank, self.entries[blank.id].mistake) for blank in part.blanks]
-            if any(mistake is not None and self.slips.is_idea(blank, mistake, right) for blank, mistake in wrong):
-                return 0.0
+            if self._is_filled(right):
+                for entry in entries:
+                    entry.credit = 0.0
+            is_missed = is_missed or any(
+                mistake is not None and self.slips.is_idea(blank, mistake, right) for blank, mistake in wrong
+            )
             shares.append(sum(entry.credit for entry in entries) / len(entries))
-        return sum(shares) / len(shares)
+        return 0.0 if is_missed else sum(shares) / len(shares)
+
+    def _is_filled(self, right: list[Blank]) -> bool:
+        """Does the number that fills the sheet stand in all of these?"""
+        return self.filler is not None and all(self.answers.by_id[blank.id].value == self.filler for blank in right)
 
     def _filler(self) -> tuple[Decimal | None, str]:
         """A number that fills the sheet, such as 0 in every blank, as it is first written: it shows no work."""
@@ -283,7 +291,7 @@ class _Marker:
         size = self.sizes[blank.part.name]
         unit = self._unit(blank, answer, blank.key or size, size)
         distance = abs(answer.value - blank.key)
-        if distance <= max(unit, self._decimals(blank, answer) * HALF):
+        if distance < unit or distance <= self._decimals(blank, answer) * HALF:
             entry = Entry(blank.id, RIGHT, answer.text, note=self._note(answer, blank, distance, unit), credit=1.0)
         else:
             entry = self._from_own_numbers(blank, answer, size)
@@ -299,16 +307,16 @@ class _Marker:
             return Entry(blank.id, WRONG, answer.text, used, note=NOTES["cannot"].format(error))
         unit = self._unit(blank, answer, wide.middle or wide.size, size)
         decimals = self._decimals(blank, answer)
-        allowed = max(unit, decimals * HALF)
-        if answer.value not in wide.wider(allowed) or not self._fits_constants(blank, answer.value, allowed):
+        if not self._fits(wide, answer.value, unit, decimals) or not self._fits_constants(
+            blank, answer.value, unit, decimals
+        ):
             return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
-        credit = 0.0 if answer.value == self.filler else 1.0
         note = "" if answer.value in narrow.wider(unit * HALF) else NOTES["cut off"]
         if note and decimals > unit and answer.value in narrow.wider(decimals * HALF):
             note = NOTES["decimals"].format(self.sheet.digits)
         if wide.width > wide.size * TOO_WIDE:
             note = NOTES["unchecked"]
-        return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=credit)
+        return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=1.0)
 
     def _pass_on(self, blank: Blank) -> None:
         """A step that was skipped: what the learner's own numbers give there; the key's, if they are the key's."""
@@ -333,7 +341,11 @@ class _Marker:
     def _is_short(self, value: Decimal) -> bool:
         return not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT)
 
-    def _fits_constants(self, blank: Blank, value: Decimal, allowed: Decimal) -> bool:
+    def _fits(self, interval: Interval, value: Decimal, unit: Decimal, decimals: Decimal) -> bool:
+        """May it be a number of the interval, rounded or cut off to the unit, or rounded to decimals?"""
+        return interval.reaches(value, unit) or value in interval.wider(decimals * HALF)
+
+    def _fits_constants(self, blank: Blank, value: Decimal, unit: Decimal, decimals: Decimal) -> bool:
         """Does some way to write the line's long constants, such as √2, give the number? Each is written exactly, or
         rounded to as many digits as the sheet asks for, or to a few more."""
         if all(self._is_short(Decimal(exact_text(x)).normalize()) for x in constants_of(blank.expr)):
@@ -346,7 +358,7 @@ class _Marker:
             return Interval.exactly(exact.quantize(ONE.scaleb(exact.adjusted() - digits + 1)))
 
         ways = [functools.partial(written, self.sheet.digits + more) for more in range(MORE + 2)]
-        return any(value in evaluate(blank.expr, self.wide, way).wider(allowed) for way in ways)
+        return any(self._fits(evaluate(blank.expr, self.wide, way), value, unit, decimals) for way in ways)
 
     # --- precision -----------------------------------------------------------------------------------------------
 
@@ -425,13 +437,18 @@ class _Marker:
     def slips(self) -> Slips:
         return Slips(self.sheet, self.wide, self.constant)
 
-    def _explain(self, blank: Blank) -> None:
-        entry, answer = self.entries[blank.id], self.answers.by_id[blank.id]
-        found = self.slips.find(blank, answer, self._tolerance(blank, answer))
-        entry.mistake = found or (None if entry.note == self._too_short_note(blank) else UNKNOWN_SLIP)
+    def _explain(self, wrong: list[Blank]) -> None:
+        """Name the slips of the wrong numbers of one table."""
+        found = [self.slips.find(blank, self.answers.by_id[blank.id], self._tolerance(blank)) for blank in wrong]
+        agreed([each for each in found if each.slips])
+        for blank, each in zip(wrong, found, strict=True):
+            entry = self.entries[blank.id]
+            is_short = entry.note == self._too_short_note(blank)
+            entry.mistake = each.mistake() or (None if is_short else UNKNOWN_SLIP)
 
-    def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:
+    def _tolerance(self, blank: Blank) -> Decimal:
         """How far a number of the size that was written may be off."""
+        answer = self.answers.by_id[blank.id]
         assert answer.value is not None
         size = self.sizes[blank.part.name]
         return max(self._unit(blank, answer, answer.value or size, size), self._decimals(blank, answer) * HALF)

@@ -35,6 +35,7 @@ ONE, ZERO, TWO = Decimal(1), Decimal(0), Decimal(2)
 LESS, MORE = subtract(ONE, GUARD), add(ONE, GUARD)  # exactly: 37 digits
 LARGEST_EXPONENT, LARGEST_ANGLE = Decimal(100_000), Decimal(100_000)
 TINY = Decimal("1e-60")  # where a series ends
+NEARLY_ONE = Decimal("0.99999999999999999999")
 
 
 REASONS = {  # why a line has no interval; the page says the same
@@ -89,6 +90,11 @@ class Interval:
 
     def __contains__(self, x: Decimal) -> bool:
         return self.low <= x <= self.high
+
+    def reaches(self, x: Decimal, unit: Decimal) -> bool:
+        """Is x less than a unit away from it? The arithmetic's own rounding counts as nothing."""
+        less = multiply(unit, NEARLY_ONE)
+        return subtract(self.low, less) < x < add(self.high, less)
 
     def __str__(self) -> str:
         return f"[{self.low}, {self.high}]"

@@ -56,7 +56,7 @@ def explained(marks: Marks) -> list[str]:
     lines = [
         f"First wrong: {visible(as_slope(marks.sheet.called(blank.id)))}, in step {blank.part.step.number}.",
         f"You wrote {visible(entry.written)}.",
-        f"The line is {visible(marks.sheet.formula_of(blank) or blank.formula)}.",
+        f"The line is {visible(marks.sheet.line_of(blank))}.",
     ]
     if entry.mistake is not None:
         lines.append(f"Slip: {visible(entry.mistake)}. {visible(entry.mistake.teaches)}")

@@ -44,6 +44,30 @@ class Mistake(str):
         return found
 
 
+@dataclass
+class Found:
+    """The slips that give a number; and the other number of the sheet that it is a copy of."""
+
+    slips: dict[str, Slip]
+    copied: str = ""
+
+    def mistake(self) -> Mistake | None:
+        """In words; None if there is no slip."""
+        wrote = COPIED.format(as_slope(self.copied)) if self.copied else ""
+        if len(self.slips) == 1:
+            ((name, slip),) = self.slips.items()
+            return Mistake(name, wrote + slip.teaches, (name,))
+        return Mistake(SEVERAL + "; ".join(self.slips), wrote + WHICH, tuple(self.slips)) if self.slips else None
+
+
+def agreed(found: list[Found]) -> None:
+    """Of several slips that each give a number of a table, the one that gives all its wrong numbers."""
+    common = [name for name in (found[0].slips if found else ()) if all(name in each.slips for each in found)]
+    if len(common) == 1:
+        for each in found:
+            each.slips = {common[0]: each.slips[common[0]]}
+
+
 UNKNOWN_SLIP = Mistake("no known slip", "Work this line out once more, one operation at a time.")
 
 FORGOTTEN = Slip("a path forgotten", "A gradient is the sum over all paths: every use of a number sends its part back.")
@@ -93,8 +117,8 @@ class Slips:
             return None
         return interval if interval.width <= interval.size * TOO_WIDE else None
 
-    def find(self, blank: Blank, answer: Answer, tolerance: Decimal) -> Mistake | None:
-        """The slip that gives a wrong number; None if none does."""
+    def find(self, blank: Blank, answer: Answer, tolerance: Decimal) -> Found:
+        """The slips that give a wrong number, by name; and the number of the sheet that was written in its place."""
         assert answer.value is not None
         found: dict[str, Slip] = {}
         copied = ""
@@ -108,14 +132,8 @@ class Slips:
             for slip, number in _other_digits(answer):
                 if number in right.wider(tolerance):
                     found.setdefault(slip.name, slip)
-        if not found:
-            return None
-        slips = [slip for slip in found.values() if slip.rule is not None] or list(found.values())
-        wrote = COPIED.format(as_slope(copied)) if copied else ""
-        if len(slips) == 1:
-            return Mistake(slips[0].name, wrote + slips[0].teaches, (slips[0].name,))
-        names = tuple(slip.name for slip in slips)
-        return Mistake(SEVERAL + "; ".join(names), wrote + WHICH, names)
+        of_ops = {name: slip for name, slip in found.items() if slip.rule is not None}
+        return Found(of_ops or found, self.sheet.called(copied))
 
     def is_idea(self, blank: Blank, mistake: Mistake, right: list[Blank]) -> bool:
         """Was the idea of the step missed, not one number? So it was if the slip was made wherever it makes a

@@ -47,9 +47,9 @@ def _question(sheet: Worksheet, step: Step) -> str:
 
 
 def _field(sheet: Worksheet, blank: Blank) -> str:
-    """A numerical field: the answer, and one unit of the last digit asked for."""
-    unit = blank.unit(blank.key or Decimal(1), sheet.digits)
-    return f"{{1:NUMERICAL:={blank.key_text(sheet.digits)}:{unit:f}}}"
+    """A numerical field: the answer, and one unit of the last digit asked for; of an exact answer half of one."""
+    unit, answer = blank.unit(blank.key or Decimal(1), sheet.digits), blank.key_text(sheet.digits)
+    return f"{{1:NUMERICAL:={answer}:{unit / 2 if Decimal(answer) == blank.key else unit:f}}}"
 
 
 def _given(rows: list[list[str]]) -> str:

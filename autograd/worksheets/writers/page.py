@@ -70,7 +70,7 @@ def _sheet(sheet: Worksheet, answers: bool, fields: bool) -> str:
 
 
 def _bar(sheet: Worksheet) -> str:
-    sub = f"variant {sheet.variant}, {sheet.digits} digits"
+    sub = xml(", ".join(sheet.kind))
     buttons = {"print": "print", "export": "export answers", "clear": "start again", "theme": "light / dark"}
     tools = "".join(f'<button type="button" id="{name}">{text}</button>' for name, text in buttons.items())
     title = f'<b>{xml(sheet.title)}</b><span class="sub">{sub}</span>'

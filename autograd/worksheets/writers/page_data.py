@@ -43,6 +43,7 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
         known.setdefault(_slip(slip), len(known))
     return {
         "digits": sheet.digits, "given": given, "lines": lines, "parts": parts, "slips": list(known), "rules": RULES,
+        "called": {name: sheet.called(name) for name in sheet.by_id} if sheet.in_book else {},
         "weights": {step.number: sheet.weights[step.name] for step in sheet.steps if step.blanks},
         "rounded": [[places[name], str(x.low), str(x.high)] for name, x in sheet.rounded.items()],
     }  # fmt: skip

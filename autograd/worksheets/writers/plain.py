@@ -20,13 +20,14 @@ LINE = "______"
 
 
 def about(sheet: Worksheet, steps: list[Step]) -> str:
-    """How one of several paths of the backward pass is written, if these steps have any."""
-    words = sheet.program.words
-    for table in (part.table for step in steps for part in step.parts):
-        if table.kind == "contribution" and table.through is not None:
-            of, through = words.name(table.owner), words.name(table.through)
-            return f"{as_slope(table.name)} is what reaches {of} through {through}"
-    return ""
+    """What these steps write that needs a word: ⊙, and one of several paths of the backward pass."""
+    parts, words = [part for step in steps for part in step.parts], sheet.program.words
+    said = ["⊙ multiplies entry by entry"] if sheet.hints and any("⊙" in part.symbols for part in parts) else []
+    paths = (part.table for part in parts if part.table.kind == "contribution" and part.table.through is not None)
+    if (table := next(paths, None)) is not None:
+        of, through = words.name(table.owner), words.name(table.through)
+        said.append(f"{as_slope(table.name)} is what reaches {of} through {through}")
+    return "; ".join(said)
 
 
 def how(sheet: Worksheet, part: Part) -> str:

@@ -147,7 +147,7 @@ def test_every_slip_that_is_unique_is_named(name):
                 marker.answers.by_id[blank.id] = answer
                 marker.entries[blank.id] = marker._judged(blank)
                 assert marker.entries[blank.id].verdict == WRONG, (blank.id, slip.name, answer.text)
-                marker._explain(blank)
+                marker._explain([blank])
                 assert marker.entries[blank.id].mistake.names == (slip.name,), (blank.id, slip.name, answer.text)
                 seen.add(slip.name)
                 marker.answers.by_id[blank.id], marker.narrow, marker.wide = kept

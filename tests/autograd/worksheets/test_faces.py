@@ -235,7 +235,7 @@ def test_a_model_of_a_few_lines_shows_its_data_and_targets():
     assert given["x"] == data.tolist() and given["y"] == [[0, 1], [1, 0]]
     assert all(len(sheet.given_text(t, i)) < 6 for t in sheet.givens for i in np.ndindex(t.shape))
     says = {part.label: part.symbols for step in sheet.steps for part in step.parts}
-    assert says["layers.0"] == "x @ layers.0.weight + layers.0.bias"
+    assert says["layers.0"] == "x · layers.0.weight + layers.0.bias"
     assert says["e"] == "exp(layers.2 − m)" and says["p"] == "e / z"
     assert all(says.values()) and grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
     exact = worksheet(loss)  # without rounding: the engine's own numbers
@@ -298,4 +298,4 @@ def test_a_sheet_saves_itself_by_the_ending(tmp_path):
 def test_a_blank_csv_does_not_show_the_answer_of_a_constant_line():
     sheet = sheet_of("example2")
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(sheet.csv()))}
-    assert rows["dL/dP[0]"]["formula"] == "" and rows["dL/dP[2]"]["formula"] == "'-1 / P[2]"
+    assert rows["dL/dP[0]"]["formula"] == "" and rows["dL/dP[2]"]["formula"] == "−1 / P[2]"
