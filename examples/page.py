@@ -23,7 +23,8 @@ import numpy as np
 from autograd import Value, step
 from autograd.formula.lines import Line
 from autograd.formula.numbers import Notation, table
-from autograd.formula.writers.pieces import Piece, drawn, plain_text
+from autograd.formula.writers import pieces
+from autograd.formula.writers.pieces import Piece, plain_text
 from autograd.stepping import Contribution, Step, Stepper
 
 DIGITS = 6
@@ -83,7 +84,7 @@ class Page:
     def matrix(self, name: str, entries: Any, notes: Sequence[str] = (), written: Notation | None = None) -> None:
         """A matrix or vector under its name, columns aligned on the decimal point; `notes` stand beside its rows."""
         head = f"{name} = "
-        for number, row in enumerate(drawn(table(np.asarray(entries, dtype=float), written=written))):
+        for number, row in enumerate(pieces.bracketed(table(np.asarray(entries, dtype=float), written=written))):
             beside = f"   ← {notes[number]}" if number < len(notes) else ""
             self.say((" " * len(head) if number else head) + row + beside)
 
