@@ -60,6 +60,12 @@ class Repeat:
     def in_a_row(self) -> bool:
         return bool(self.carried)
 
+    @property
+    def call(self) -> Scope | None:
+        """The module call that the first piece is, if it is one."""
+        first, *others = self.pieces[0]
+        return first.scope if isinstance(first, Section) and not others else None
+
     def __len__(self) -> int:
         return len(self.pieces)
 

@@ -66,12 +66,16 @@ class Edges:
             return None if x.op is None and key in self._folded.groups and key != self._folded.key_of[node] else key
         if x is None or not np.ndim(x):
             return None
-        key = self._keys.setdefault(id(x), f"c{len(self._keys)}")  # the same, whatever is folded
+        key = self._key_of(x)
         if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
             return None
         if key not in self.arrays:
             self.arrays[key], self.parts[key] = x, name_in_op(node, x)
         return key
+
+    def _key_of(self, array: Any) -> str:
+        """The key of a plain array: the same, whatever is folded."""
+        return self._keys.setdefault(id(array), f"c{len(self._keys)}")
 
     def is_private(self, array: Any) -> bool:
         """Does a plain array belong to the module that uses it, such as a mask? Named arrays and indices do not."""
@@ -110,6 +114,9 @@ class Edges:
     def _add_copy(self, node: Value, head: str) -> None:
         """The edges of a node that another stands for: only those that the other does not have, such as what comes from
         the piece before."""
+        for array in operands_of(node):
+            if not isinstance(array, Value) and np.ndim(array):
+                self._key_of(array)
         for index, x in enumerate(node.inputs):
             if not isinstance(x, Value) or (tail := self._folded.key_of[x]) == head:
                 continue
@@ -120,7 +127,7 @@ class Edges:
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, style=style)
 
     def _standing(self, node: Value) -> Value:
-        return node if self._folded.fold is None else self._folded.fold.representative[node]
+        return self._folded.fold.representative[node]
 
     def _made_in(self, run: Repeat) -> set[Value]:
         if run not in self._inside:

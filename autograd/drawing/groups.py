@@ -12,15 +12,13 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from autograd.engine import Value
 from autograd.formula.numbers import count
 from autograd.modes import Scope
-from autograd.repeats import Fold, Repeat
+from autograd.repeats import Fold, Repeat, Structure
 
 if TYPE_CHECKING:
     from .options import Options
@@ -56,12 +54,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        if self.scope is None or self.title:
-            return self.title
-        if not self.copies:
-            return self.scope.path or self.scope.kind
-        first, last = (_numbered(copy.scope) for copy in (self.copies[0], self.copies[-1]))
-        return f"{first[0]}[{first[1]}…{last[1]}]"
+        return self.title or (self.scope.path or self.scope.kind if self.scope is not None else "")
 
 
 def in_python(option: str, value: Any) -> str:
@@ -92,18 +85,18 @@ class Folded:
     nodes: list[Value]
     users: dict[Value, list[Value]]
     key_of: dict[Value, str]
+    fold: Fold
     groups: dict[str, Group] = field(default_factory=dict)
     note: FoldNote | None = None
-    fold: Fold | None = None
     times: dict[str, int] = field(default_factory=dict)
 
     def stands(self, node: Value) -> bool:
         """Is it drawn, for itself or for others too?"""
-        return self.fold is None or self.fold.representative[node] is node
+        return self.fold.representative[node] is node
 
     def members(self, node: Value) -> list[Value]:
         """All that a node stands for, in order."""
-        return [node] if self.fold is None else self.fold.members[self.fold.representative[node]]
+        return self.fold.members[self.fold.representative[node]]
 
     def count_times(self, runs: Iterable[Repeat]) -> None:
         """Which cards stand for all of a piece, and for how many: not one that holds more than a piece, such as an
@@ -123,10 +116,10 @@ class Folded:
 
     def group(self, key: str, members: list[Value], title: str) -> Group:
         """Nodes as a module of that title."""
-        return Group(key, "module", members, outputs=_outputs(members, self.users), title=title)
+        return Group(key, "module", members, outputs=outputs_of(members, self.users), title=title)
 
     def runs(self) -> list[Repeat]:
-        return [] if self.fold is None else self.fold.runs
+        return self.fold.runs
 
     def runs_around(self, node: Value) -> list[Repeat]:
         """The folded repeats that a node stands in, outer first."""
@@ -173,13 +166,20 @@ class Rung:
 OPEN = Rung()
 
 
-def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool], rung: Rung, found: Fold | None) -> Folded:
-    """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible."""
-    chosen = chooser(rung.collapse if options.collapse is None else options.collapse)
-    if rung.repeats and found is not None:
-        folded = _quotient(nodes, found, chosen, keep)
+def fold(
+    nodes: list[Value], options: Options, keep: Callable[[Value], bool], rung: Rung, structure: Callable[[], Structure]
+) -> Folded:
+    """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible. Without `rung.repeats`, of
+    what repeats only the calls fold that are closed."""
+    collapse = rung.collapse if options.collapse is None else options.collapse
+    chosen = chooser(collapse)
+    if rung.repeats:
+        found = structure().folded()
+    elif options.stepping or collapse is None or collapse is False:
+        found = _alone(nodes)
     else:
-        folded = _collapse(nodes, _users(nodes), chosen, keep, repeats=not options.stepping)
+        found = structure().folded(lambda run: run.call is not None and chosen(run.call))
+    folded = _grouped(nodes, found, chosen, keep, shared=options.stepping)
     most = min(options.max_nodes, rung.ends or options.max_nodes)
     if (rung.ends or options.collapse is not None) and folded.size > most and (hidden := _leave_out(folded, most)):
         folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
@@ -187,13 +187,14 @@ def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool], ru
 
 
 def every_module(nodes: list[Value], keep: Callable[[Value], bool]) -> list[Group]:
-    """A group for each call that could fold, at any depth, and one (key `x…`) for each run of copies."""
-    users = _users(nodes)
-    found: list[Group] = []
-    for depth in range(1, deepest(nodes) + 1):
-        for group in _collapse(nodes, users, chooser(depth), keep).groups.values():
-            found += [replace(group, key=group.page_key), *group.copies]
-    return found
+    """A group for each call that could fold, at any depth."""
+    found, depths = _alone(nodes), range(1, deepest(nodes) + 1)
+    return [group for depth in depths for group in _grouped(nodes, found, chooser(depth), keep).groups.values()]
+
+
+def _alone(nodes: list[Value]) -> Fold:
+    """Nothing folded."""
+    return Fold({node: node for node in nodes}, {node: [node] for node in nodes})
 
 
 def depth_of(scope: Scope) -> int:
@@ -237,71 +238,38 @@ def deepest(nodes: Iterable[Value]) -> int:
     return max((depth_of(scope) for scope in scopes.values()), default=0)
 
 
-def _collapse(
-    nodes: list[Value], users: dict[Value, list[Value]], chosen: Callable[[Scope], bool], keep: Callable[[Value], bool],
-    repeats: bool = True,
+def _grouped(
+    nodes: list[Value], found: Fold, chosen: Callable[[Scope], bool], keep: Callable[[Value], bool],
+    shared: bool = False,
 ) -> Folded:  # fmt: skip
-    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into it. Without
-    `repeats`, copies of a module keep a card each, and leaves that only they share go into the first."""
-    folded = Folded(nodes, users, {node: f"n{index}" for index, node in enumerate(nodes)})
-    groups, key_of = folded.groups, folded.key_of
-    calls: dict[int, Scope | None] = {}
-    numbers = _call_numbers(nodes)
-
-    def call_of(scope: Scope) -> Scope | None:
-        if scope.serial not in calls:
-            calls[scope.serial] = next((one for one in reversed(list(scope.chain())) if chosen(one)), None)
-        return calls[scope.serial]
-
-    for node in nodes:
-        call = call_of(node.scope) if node.scope is not None and node.op is not None else None
-        if call is not None:
-            key = f"m{numbers[call.serial]}"
-            groups.setdefault(key, Group(key, "module", [], call)).members.append(node)
-            key_of[node] = key
-    for leaf in nodes:
-        if leaf.op is None and users[leaf] and not keep(leaf):
-            first, *others = dict.fromkeys(key_of[user] for user in users[leaf])
-            if first in groups and (not others or (not repeats and groups.keys() >= set(others))):
-                groups[first].absorbed.append(leaf)
-                key_of[leaf] = first
-    for group in groups.values():
-        group.outputs = _outputs(group.members, users)
-    if repeats:
-        _fold_repeats(folded)
-    return folded
-
-
-def _quotient(
-    nodes: list[Value], found: Fold, chosen: Callable[[Scope], bool], keep: Callable[[Value], bool]
-) -> Folded:
-    """Every node on the card of the one that stands for it; calls that are chosen, in one group with their copies."""
+    """Every node on the card of the one that stands for it; calls that are chosen, the outermost of them, in one group
+    with their copies. Leaves used by one group alone go into it; with `shared`, those of several groups into the first.
+    """
     key_of = {node: f"n{index}" for index, node in enumerate(nodes)}
-    folded = Folded(nodes, _users(nodes), key_of, fold=found)
+    folded = Folded(nodes, _users(nodes), key_of, found)
     groups, numbers = folded.groups, _call_numbers(nodes)
     copies: dict[str, dict[int, Group]] = defaultdict(dict)
     for node in nodes:
         first = found.representative[node]
+        key_of[node] = key_of[first]
         if node.op is None or first.scope is None or node.scope is None:
-            key_of[node] = key_of[first]
             continue
         around, its = (list(reversed(list(one.scope.chain()))) for one in (first, node) if one.scope is not None)
         depth = next((depth for depth, scope in enumerate(around) if chosen(scope)), None)
-        if depth is None:
-            key_of[node] = key_of[first]
-            continue
-        key = key_of[node] = f"m{numbers[around[depth].serial]}"
-        groups.setdefault(key, Group(key, "module", [], around[depth])).members.append(node)
-        copy = copies[key].setdefault(its[depth].serial, Group(key, "module", [], its[depth]))
-        copy.members.append(node)
+        if depth is not None:
+            key = key_of[node] = f"m{numbers[around[depth].serial]}"
+            groups.setdefault(key, Group(key, "module", [], around[depth])).members.append(node)
+            copy = copies[key].setdefault(its[depth].serial, Group(key, "module", [], its[depth]))
+            copy.members.append(node)
     for leaf in nodes:
-        keys = {key_of[user] for member in found.members[found.representative[leaf]] for user in folded.users[member]} \
-            if leaf.op is None and not keep(leaf) else ()  # fmt: skip
-        if len(keys) == 1 and (only := next(iter(keys))) in groups:
-            groups[only].absorbed.append(leaf)
-            key_of[leaf] = only
+        if leaf.op is None and not keep(leaf):
+            users = [user for member in folded.members(leaf) for user in folded.users[member]]
+            keys = list(dict.fromkeys(key_of[user] for user in users))
+            if keys and groups.keys() >= set(keys) and (len(keys) == 1 or shared):
+                groups[keys[0]].absorbed.append(leaf)
+                key_of[leaf] = keys[0]
     for key, group in groups.items():
-        group.outputs = _outputs(group.members, folded.users)
+        group.outputs = outputs_of(group.members, folded.users)
         if len(copies[key]) > 1:
             group.copies = list(copies[key].values())
     folded.count_times(found.runs)
@@ -309,7 +277,7 @@ def _quotient(
         if group.copies:
             group.title = class_name([copy.scope.path for copy in group.copies if copy.scope], folded.times.get(key, 1))
         for copy in group.copies:
-            copy.outputs = _outputs(copy.members, folded.users)
+            copy.outputs = outputs_of(copy.members, folded.users)
     return folded
 
 
@@ -347,74 +315,9 @@ def _call_numbers(nodes: Iterable[Value]) -> dict[int, int]:
     return numbers
 
 
-def _outputs(members: list[Value], users: dict[Value, list[Value]]) -> list[Value]:
+def outputs_of(members: list[Value], users: dict[Value, list[Value]]) -> list[Value]:
     inside = set(members)
     return [node for node in members if not users[node] or any(user not in inside for user in users[node])]
-
-
-# --- repeated modules -------------------------------------------------------------------------------------
-
-
-def _numbered(scope: Scope | None) -> tuple[str, int]:
-    """`blocks.2` as ("blocks", 2); a number of -1 says that the name has none."""
-    found = re.fullmatch(r"(.*?)\.?\[?(\d+)\]?", scope.path if scope else "")
-    return (found[1], int(found[2])) if found else ("", -1)
-
-
-def _signature(group: Group) -> Any:
-    """What two calls must share to be copies of each other."""
-    scope = group.scope
-    assert scope is not None
-    ops = tuple(node.op.name for node in group.members if node.op)
-    sizes = tuple(sorted(np.shape(leaf.data) for leaf in group.absorbed))
-    outer = scope.parent.serial if scope.parent else -1
-    return outer, scope.kind, _numbered(scope)[0], ops, sizes, group.result.shape
-
-
-def _fold_repeats(folded: Folded) -> None:
-    """Copies that follow one another, or stand side by side on the same inputs, become one card."""
-    before, after = _neighbours(folded)
-    runs: list[list[Group]] = []
-    for group in folded.groups.values():
-        last = runs[-1][-1] if runs else None
-        if (
-            last is not None
-            and _is_next_copy(group, last)
-            and (after[last.key] == {group.key} or before[last.key] == before[group.key])
-        ):
-            runs[-1].append(group)
-        else:
-            runs.append([group])
-    for run in runs:
-        if len(run) > 1:
-            _merge(folded, run)
-
-
-def _is_next_copy(group: Group, last: Group) -> bool:
-    number = _numbered(group.scope)[1]
-    return number >= 0 and number == _numbered(last.scope)[1] + 1 and _signature(group) == _signature(last)
-
-
-def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    before, after = defaultdict(set), defaultdict(set)
-    for node in folded.nodes:
-        head = folded.key_of[node]
-        for x in node.parents:
-            tail = folded.key_of[x]
-            if tail != head:
-                before[head].add(tail)
-                after[tail].add(head)
-    return before, after
-
-
-def _merge(folded: Folded, run: list[Group]) -> None:
-    members = [node for group in run for node in group.members]
-    absorbed = [leaf for group in run for leaf in group.absorbed]
-    whole = Group(run[0].key, "module", members, run[0].scope, _outputs(members, folded.users), absorbed, run)
-    for group in run:
-        del folded.groups[group.key]
-    folded.groups[whole.key] = whole
-    folded.key_of.update(dict.fromkeys((*members, *absorbed), whole.key))
 
 
 # --- what is left out -------------------------------------------------------------------------------------

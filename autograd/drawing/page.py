@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.engine import Value
 from autograd.formula.text import xml
-from autograd.repeats import Section
 from autograd.saving.pages import asset, embedded, filled
 
 from .groups import Group
@@ -53,13 +52,13 @@ class Outline:
         self.groups = list(drawn.folded.groups.values())
         self.whole, self.key_of = whole, whole.folded.key_of
         place = {node: index for index, node in enumerate(whole.nodes)}
-        repeats = whole.repeats() if rung.repeats else []
-        in_order = sorted([*repeats, *whole.modules()], key=lambda module: place[module.members[0]])
+        in_order = sorted(whole.modules(rung.repeats), key=lambda module: place[module.members[0]])
         self.modules = {module.key: module for module in in_order}
         self.parent_of = _parents(in_order)
         self.home_of = self._homes(whole)
         self.closed = [group.page_key for group in self.groups if group.kind == "module"]
-        self.closed += [group.key for group in repeats if group.copies and group.key not in self.parent_of]
+        self.closed += [group.key for group in in_order if group.key.startswith("r") and group.copies
+                        and group.key not in self.parent_of]  # fmt: skip
         self.cards = {key: whole.module_card(module, len(module.copies)) for key, module in self.modules.items()}
 
     def leads(self, reader: Reader) -> dict[str, str]:
@@ -70,13 +69,11 @@ class Outline:
         found: dict[str, str] = {}
         frames = (f"r{index}" for index in itertools.count())
         for run in reader.folded.runs():  # inner ones come last
-            first, *others = run.pieces[0]
-            is_call = isinstance(first, Section) and not others
-            to = calls.get(first.scope.serial, "") if is_call else starts.get(run.rows[0][0], "")
+            to = calls.get(run.call.serial, "") if run.call is not None else starts.get(run.rows[0][0], "")
             keys = {reader.folded.key_of[node] for node in run.rows[0]}
             if len(keys) > 1:
                 found[next(frames)] = to
-            if len(keys) == 1 or not is_call:
+            if len(keys) == 1 or run.call is None:
                 found |= dict.fromkeys(keys, to)
         for key, group in reader.folded.groups.items():
             if group.kind == "module" and group.scope is not None:

@@ -25,7 +25,7 @@ from autograd.gradients import edited_inputs
 from autograd.graph import calls_around, topological
 from autograd.modes import Scope, enable_grad
 from autograd.op import Op, apply
-from autograd.repeats import Repeat, Section, Structure, pattern
+from autograd.repeats import Repeat, Structure, pattern
 
 from .cards import brief_row, finite, module_card, plain_card, rest_card, value_card
 from .edges import Edges
@@ -66,9 +66,11 @@ class Reader:
         self.source, self.rung = root, rung
         self.options = replace(options, detail="brief") if rung.tucked else options
         if base is not None and base.rung.collapse == rung.collapse:
-            for attribute in ("nodes", "roots", "edited", "role", "structure", "_own_names"):
+            for attribute in ("nodes", "roots", "edited", "role", "_own_names"):
                 setattr(self, attribute, getattr(base, attribute))
+            self._base: Reader = base
         else:
+            self._base = self
             self._read(root, names, thorough)
 
     def _read(self, root: Value | Sequence[Value], names: Names | None, thorough: bool) -> None:
@@ -88,16 +90,16 @@ class Reader:
         refuse_unknown(self.nodes, self._own_names, options.collapse, options.inputs, options.parameters)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.role = Roles(self.nodes, self._own_names, options.inputs, options.parameters, self.roots)
-        self.structure: Structure | None = None
+
+    @functools.cached_property
+    def structure(self) -> Structure:
+        """What repeats in the graph, found once for all rungs."""
+        return Structure(self.nodes, self._label) if self._base is self else self._base.structure
 
     @functools.cached_property
     def folded(self) -> Folded:
         """Which nodes share a card."""
-        found = None
-        if self.rung.repeats:
-            self.structure = self.structure or Structure(self.nodes, self._label)
-            found = self.structure.folded()
-        return fold(self.nodes, self.options, self._stays, self.rung, found)
+        return fold(self.nodes, self.options, self._stays, self.rung, lambda: self.structure)
 
     @functools.cached_property
     def _words(self) -> tuple[Names, dict[Value, list[tuple[str, list[float]]]]]:
@@ -169,23 +171,25 @@ class Reader:
                 found[self.folded.key_of[node]] = "\n".join(lines)
         return found
 
-    def repeats(self) -> list[Group]:
-        """A group for every repeat that a page may open, and one for each of its pieces; those that are module calls
-        are among the modules."""
-        structure = Structure(self.nodes, self._label)
-        found = []
-        for index, run in enumerate(structure.every_repeat()):
-            if _section(run) is None:
+    def modules(self, repeats: bool) -> list[Group]:
+        """What a page may close: every module call, at any depth, and a run of calls as one; with `repeats` also what
+        repeats without a module, and each of its pieces."""
+        calls = every_module(self.nodes, self._stays)
+        found: list[Group] = []
+        call_of = {group.scope.serial: group for group in calls if group.scope is not None}
+        for index, run in enumerate(self.structure.every_repeat()):
+            members = [node for row in run.rows for node in row]
+            if run.call is None and repeats:
                 name = self._run_name(run)
                 pieces = [self.folded.group(f"r{index}p{number}", row, f"{name.rstrip('ᵢ')}[{number}]")
                           for number, row in enumerate(run.rows)]  # fmt: skip
-                whole = self.folded.group(f"r{index}", [node for row in run.rows for node in row], name)
-                found += [replace(whole, copies=pieces), *pieces]
-        return found
-
-    def modules(self) -> list[Group]:
-        """Every module call that a page may close, at any depth."""
-        return every_module(self.nodes, self._stays)
+                found += [replace(self.folded.group(f"r{index}", members, name), copies=pieces), *pieces]
+            elif run.call is not None and run.call.serial in call_of:
+                copies = [call_of[piece[0].scope.serial] for piece in run.pieces]
+                name = class_name([copy.name for copy in copies], times=len(copies))
+                whole = self.folded.group(f"x{copies[0].key[1:]}", members, name)
+                found.append(replace(whole, scope=copies[0].scope, copies=copies))
+        return [*found, *calls]
 
     # --- cards --------------------------------------------------------------------------------------------
 
@@ -243,7 +247,7 @@ class Reader:
 
     def _user(self, leaf: Value) -> Value:
         """The card that a leaf goes into first."""
-        return self.folded.fold.representative[self.folded.users[leaf][0]] if self.folded.fold else leaf
+        return self.folded.fold.representative[self.folded.users[leaf][0]]
 
     def _tucked_card(self, key: str, group: Group, tooltips: bool) -> Card:
         """A card with its parameters as rows, and one line of numbers."""
@@ -341,7 +345,7 @@ class Reader:
             Frame(f"r{index}", self._run_name(run), self._run_kind(run), tuple(keys), len(run), self._order_of(run))
             for index, (run, keys) in enumerate(runs.items())
         ]
-        known = {section.scope.serial for run in runs if (section := _section(run)) is not None}
+        known = {run.call.serial for run in runs if run.call is not None}
         return repeated + [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
                            for serial, keys in members.items() if serial not in known]  # fmt: skip
 
@@ -356,7 +360,7 @@ class Reader:
 
     def _run_name(self, run: Repeat) -> str:
         """What a piece is: the call it is made of, or the last result in it that has a name."""
-        if _section(run) is not None:
+        if run.call is not None:
             return class_name([one.scope.path for (one,) in run.pieces])
         own = self._own_names.own_name
         named = [place for place, node in enumerate(run.rows[0]) if any(map(own, self.folded.members(node)))]
@@ -375,8 +379,7 @@ class Reader:
         return bool(run.carried) and not is_summed(self.folded, run)
 
     def _run_kind(self, run: Repeat) -> str:
-        section = _section(run)
-        return section.scope.kind if section is not None else ""
+        return run.call.kind if run.call is not None else ""
 
     def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
@@ -443,12 +446,6 @@ def _without_gradient(card: Card) -> Card:
     blocks = tuple(block for block in card.blocks if block.kind not in GRADIENTS)
     tooltip = {caption: text for caption, text in card.tooltip.items() if caption != "grad"}
     return replace(card, rows=rows, blocks=blocks, says_gradient="", tooltip=tooltip)
-
-
-def _section(run: Repeat) -> Section | None:
-    """The module call that the first piece is, if it is one."""
-    first, *others = run.pieces[0]
-    return first if isinstance(first, Section) and not others else None
 
 
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:

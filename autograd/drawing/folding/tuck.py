@@ -61,7 +61,7 @@ def _only_user(node: Value, folded: Folded) -> Value | None:
     """The one drawn node that uses it, in every piece, but for a running sum itself; None if a piece hands it on."""
     members = folded.members(node)
     users = {user for member in members for user in folded.users[member]}
-    standing = {folded.fold.representative[user] if folded.fold else user for user in users}
+    standing = {folded.fold.representative[user] for user in users}
     is_sum = accumulates(folded, members) is not None
     if len(standing) != 1 + is_sum:
         return None

@@ -30,8 +30,6 @@ def call_classes(
 ) -> dict[Value, list[tuple[str, list[float]]]]:
     """Gives every node that stands for several a name or a formula that is true of all. Returns, by
     node, the plain numbers that differ between them, with their name."""
-    if folded.fold is None:
-        return {}
     letters = {kind: iter(text) for kind, text in LETTERS.items()}
     several = {first: members for first, members in folded.fold.members.items() if len(members) > 1}
     taken: set[str] = set()
@@ -72,7 +70,6 @@ def call_classes(
 def _as_piece(x: Value, folded: Folded, names: Names) -> str:
     """How a formula refers to what another stands for: the last of a chain by that one's name, any other by its place,
     `t2[1]`."""
-    assert folded.fold is not None
     first = folded.fold.representative[x]
     if x.op is None:
         return names.own_name(first).replace("ᵢ", "ⱼ")  # another than the first piece's first
