@@ -195,9 +195,9 @@ def check_subject(
     for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
         if k not in getattr(subject, "unusable", ()):
             report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop))
-    if complaints := getattr(subject, "complaints", []):
+    if complaints := getattr(subject, "complaints", None):
         report.verdict = "wrong"
-        report.diagnosis += complaints
+        report.diagnosis += list(complaints)
     if report.verdict == "pass":
         report.notes += _what_would_not_show(report, subject)
     elif not report.ok and options.mode == "reverse" and not probe.engine_repeats():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,33 +23,20 @@ class FormulaSubject(PlainSubject):
         for function in (f, my_gradient):
             check_function("check_formula", function, "check_formula(f, my_gradient, x)")
         self.my_gradient = my_gradient
-        self.complaints: list[str] = []  # about the shapes of gradients
-        self.unusable: set[int] = set()  # inputs whose gradient cannot be compared
         super().__init__(f, args)
         if len(self.results) != 1:
             raise DataError(
                 f"check_formula takes a function with one result; {self.title} gave {len(self.results)}. Let it "
                 "return one of them, or their sum"
             )
-        self._answers(np.ones(np.shape(self.results[0])), self.complaints, self.notes)
 
     @property
     def reported_as(self) -> str:
         return f"{getattr(self.my_gradient, '__name__', 'the formula')} as the gradient of {self.title}"
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
-        return [answer.gradient for answer in self._answers(cotangents[0], [], [])]
-
-    def _answers(self, weights: Any, complaints: list[str], notes: list[str]) -> list[_Answer]:
-        given = _one_per_source(self, self._returned(), np.shape(weights))
-        answers = [
-            _answered(name, source.shape, g, weights)
-            for name, source, g in zip(self.names, self.sources, given, strict=True)
-        ]
-        complaints += [answer.complaint for answer in answers if answer.complaint]
-        notes += [answer.note for answer in answers if answer.note]
-        self.unusable |= {i for i, answer in enumerate(answers) if answer.gradient is None}
-        return answers
+        given = _one_per_source(self, self._returned(), np.shape(cotangents[0]))
+        return fitted(self, "the formula", given, cotangents[0])
 
     def _returned(self) -> Any:
         """What the formula returns for the inputs as plain data; if it cannot take that, for torch's tensors."""
@@ -65,27 +51,28 @@ class FormulaSubject(PlainSubject):
         return unflatten(structure, list(map(plain_result, flat)))
 
 
-@dataclass
-class _Answer:
-    """What the formula gave for one input, as the gradient of the weighted results; None: nothing to compare."""
-
-    gradient: Array | None
-    complaint: str = ""
-    note: str = ""
-
-
-def _answered(name: str, shape: tuple[int, ...], g: Any, weights: Any) -> _Answer:
-    out = np.shape(weights)
-    if g is None:
-        return _Answer(np.zeros(shape), note=f"the formula gave None for {name}: that counts as zero everywhere")
-    try:
-        g = np.asarray(g) if is_float_array(g) else np.asarray(g, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"the formula's gradient for {name} is not an array of numbers: {g!r:.60}") from None
-    expected = out + shape
-    nearest = g if g.shape == expected else _in_shape(g, shape, out)
-    complaint = "" if g.shape == expected else _wrong_shape(name, g.shape, shape, out)
-    return _Answer(None if nearest is None else np.tensordot(weights, nearest, axes=len(out)), complaint)
+def fitted(subject: PlainSubject, who: str, given: Sequence[Any], weights: Any = None) -> list[Any]:
+    """What was given for each input as a gradient in its shape; None where that cannot be, and a complaint if it is not
+    as it should be. `weights` are those of the results, where Jacobians are given.
+    """
+    out = np.shape(weights) if weights is not None else ()
+    found: list[Any] = []
+    for i, (name, source, g) in enumerate(zip(subject.names, subject.sources, given, strict=True)):
+        if g is None:
+            subject.note(f"{who} gave None for {name}: that counts as zero everywhere")
+            g = np.zeros(out + source.shape)
+        try:
+            g = np.array(g) if is_float_array(g) else np.array(g, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"{who}'s gradient for {name} is not an array of numbers: {g!r:.60}") from None
+        if g.shape != out + source.shape:
+            complaint = f"{who}'s gradient for {name} {_wrong_shape(name, g.shape, source.shape, out)}"
+            subject.complaints[complaint] = None
+            g = _in_shape(g, source.shape, out)
+        if g is None:
+            subject.unusable.add(i)
+        found.append(g if g is None or weights is None else np.tensordot(weights, g, axes=len(out)))
+    return found
 
 
 def _one_per_source(subject: FormulaSubject, returned: Any, out: tuple[int, ...]) -> list[Any]:
@@ -120,7 +107,7 @@ def _form(g: Any) -> tuple[int, ...] | None:
 
 
 def _wrong_shape(name: str, got: tuple[int, ...], shape: tuple[int, ...], out: tuple[int, ...]) -> str:
-    said = f"the formula's gradient for {name} has shape {got}; it must have {out + shape}"
+    said = f"has shape {got}; it must have {out + shape}"
     if got == (out + shape)[::-1]:
         return said + ": transposed?"
     if out:

@@ -19,6 +19,7 @@ from autograd.arrays.plain import copy_array
 from autograd.engine import Value
 from autograd.errors import DataError, counted
 
+from .formula import fitted
 from .subject import PlainSubject, is_float_array, names_of_inputs, plain_result
 
 GRADIENTS = ("grads", "gradients", "grad")  # what a layer calls a dict or a list of its gradients
@@ -56,26 +57,22 @@ class LayerSubject(PlainSubject):
     def __init__(self, layer: Any, args: Sequence[Any]) -> None:
         self.layer, self.args, self.slots = layer, list(args), list[Slot]()
         self._take_layer()
-        notes: list[str] = []
         trial = [np.array(x, float) if isinstance(x, float) else copy_array(x) for x in args]
-        slots = [] if self.is_torch or self.pair else list(_slots(layer, layer, "", set()))
-        if not self.is_torch:
-            out = self._once(trial)
-            positional, self.named = self._pulled([np.ones(np.shape(o)) for o in _several(out)])
-            names = names_of_inputs(self.forward, len(args))
-            returned = [i < len(positional) or bool({name, f"d{name}"} & self.named.keys())
-                        for i, name in enumerate(names)]  # fmt: skip
-            varied = [_is_real(x) for x in args]
-            if len(positional) == sum(varied) < len(args) and not self.named:
-                returned = varied
-            self.moves = [i for i, given in enumerate(returned) if given]
-            missing = [names[i] for i, real in enumerate(varied) if real and not returned[i]]
-            if missing:
-                notes.append(f"backward returns no gradient for {' and '.join(missing)}, which stayed fixed")
-            self.slots = [slot for slot in slots if slot.checked or self._in_named(slot.name) is not None]
-            notes += self._unchecked([slot for slot in slots if slot not in self.slots], trial, out)
-        else:
-            self.moves, names = list(range(len(args))), names_of_inputs(self.forward, len(args) + 1)[1:]
+        slots = [] if self.pair else list(_slots(layer, layer, "", set()))
+        out = self._once(trial)
+        positional, self.named = self._pulled([np.ones(np.shape(o)) for o in _several(out)])
+        names = getattr(self.layer, "names", None) or names_of_inputs(self.forward, len(args))
+        returned = [i < len(positional) or bool({name, f"d{name}"} & self.named.keys())
+                    for i, name in enumerate(names)]  # fmt: skip
+        varied = [_is_real(x) for x in args]
+        if len(positional) == sum(varied) < len(args) and not self.named:
+            returned = varied
+        self.moves = [i for i, given in enumerate(returned) if given]
+        missing = [names[i] for i, real in enumerate(varied) if real and not returned[i]]
+        self.slots = [slot for slot in slots if slot.checked or self._in_named(slot.name) is not None]
+        notes = list(self._unchecked([slot for slot in slots if slot not in self.slots], trial, out))
+        if missing:
+            notes.insert(0, f"backward returns no gradient for {' and '.join(missing)}, which stayed fixed")
 
         def forward(*given: Any) -> Any:
             return self._forward(*given)
@@ -86,9 +83,10 @@ class LayerSubject(PlainSubject):
 
     def _take_layer(self) -> None:
         """Find out what kind of layer it is."""
-        layer = self.layer
         torch = sys.modules.get("torch")
-        self.is_torch = torch is not None and isinstance(layer, type) and issubclass(layer, torch.autograd.Function)
+        if torch is not None and isinstance(self.layer, type) and issubclass(self.layer, torch.autograd.Function):
+            self.layer = _OfTorch(self.layer, len(self.args))
+        layer = self.layer
         self.pair = isinstance(layer, tuple | list) and len(layer) == 2
         if torch is not None and isinstance(layer, torch.nn.Module):
             raise TypeError("for a module of torch write autograd.capture(module, x).check()")
@@ -110,13 +108,17 @@ class LayerSubject(PlainSubject):
     # --- forward ------------------------------------------------------------------------------------------------------
 
     def _once(self, inputs: list[Any]) -> Any:
-        """One forward pass, without the cache."""
-        if self.is_torch:
-            return self.layer.apply(*inputs)
+        """One forward pass, without the cache: the second of two results that is no array, or is taken by `cache`."""
         out = self.forward(*inputs)
-        if self.pair and isinstance(out, tuple) and len(out) == 2:
+        two, named = isinstance(out, tuple) and len(out) == 2, [p.name for p in self._parameters()[-1:]] == ["cache"]
+        if two and (self.pair or named or not _is_real(plain_result(out[1]))):
             out, self.cache = out
         return out
+
+    def _parameters(self) -> list[inspect.Parameter]:
+        """What backward takes by place."""
+        every = inspect.signature(self.back).parameters.values()
+        return [p for p in every if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
 
     def _forward(self, *given: Any) -> Any:
         inputs = [copy_array(x) for x in self.args]
@@ -153,13 +155,11 @@ class LayerSubject(PlainSubject):
 
     def _pulled(self, douts: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """What backward returns: gradients in order, and gradients by name."""
-        wanted = inspect.signature(self.back).parameters.values()
-        needs = [p for p in wanted if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-        scale = 1.0
-        if self.pair and (hasattr(self, "cache") or len(needs) > len(douts)):
-            if not hasattr(self, "cache"):
-                raise DataError(f"backward takes a cache, but {self.title} returns one result: return (out, cache)")
+        needs, scale = self._parameters(), 1.0
+        if len(needs) > len(douts) and hasattr(self, "cache"):
             returned = self.back(*douts, self.cache)
+        elif len(needs) > len(douts) and self.pair:
+            raise DataError(f"backward takes a cache, but {self.title} returns one result: return (out, cache)")
         elif not needs and len(douts) == 1 and not np.ndim(douts[0]):  # of a loss
             returned, scale = self.back(), float(douts[0])
         else:
@@ -177,8 +177,6 @@ class LayerSubject(PlainSubject):
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
         """The gradients that the backward pass gives, each as it is returned or left."""
-        if self.is_torch:
-            return self._by_torch(cotangents)
         for slot in self.slots:  # for a layer that adds to its gradients
             if isinstance(g := slot.gradient(), np.ndarray) and g.flags.writeable:
                 g[...] = 0.0
@@ -195,25 +193,32 @@ class LayerSubject(PlainSubject):
         for slot in self.slots:
             named = self._in_named(slot.name)
             every.append(plain_result(slot.gradient()) if named is None else named)
-        return [self._fitting(g, x) for g, x in zip(every, self.leaves, strict=True) if isinstance(x, Value)]
+        return fitted(self, "backward", [g for g, x in zip(every, self.leaves, strict=True) if isinstance(x, Value)])
 
-    def _fitting(self, g: Any, x: Value) -> Any:
-        if g is not None and np.shape(g) != x.shape:
-            name = next(name for name, source in zip(self.names, self.sources, strict=True) if source is x)
-            raise DataError(f"backward of {self.title} gives {name} a gradient of shape {np.shape(g)}; {name} has "
-                            f"{x.shape}")  # fmt: skip
-        return None if g is None else np.array(g)
 
-    def _by_torch(self, cotangents: Sequence[Any]) -> list[Any]:
+class _OfTorch:
+    """A torch.autograd.Function as a layer of arrays."""
+
+    def __init__(self, function: Any, count: int) -> None:
+        self.function, self.__name__ = function, function.__name__
+        self.names = names_of_inputs(function.forward, count + 1)[1:]
+
+    def forward(self, *inputs: Any) -> Any:
         import torch
 
-        tensors = [torch.tensor(x._data).requires_grad_() if isinstance(x, Value) else
-                   torch.tensor(x) if isinstance(x, np.ndarray) else x for x in self.leaves]  # fmt: skip
-        outs = [o for o in _several(self.layer.apply(*tensors)) if o.is_floating_point()]
-        seeds = [torch.as_tensor(np.array(u), dtype=o.dtype) for u, o in zip(cotangents, outs) if u is not None]
-        wanted = [t for t, x in zip(tensors, self.leaves, strict=True) if isinstance(x, Value)]
-        grads = torch.autograd.grad(outs, wanted, seeds, allow_unused=True)
-        return [None if g is None else plain_result(g) for g in grads]
+        self.tensors = [torch.tensor(np.asarray(x)).requires_grad_() if _is_real(x) else
+                        torch.tensor(x) if isinstance(x, np.ndarray) else x for x in inputs]  # fmt: skip
+        self.outs = _several(self.function.apply(*self.tensors))
+        plain = tuple(map(plain_result, self.outs))
+        return plain if len(plain) > 1 else plain[0]
+
+    def backward(self, *douts: Any) -> Any:
+        import torch
+
+        outs = [o for o in self.outs if o.is_floating_point()]
+        seeds = [torch.as_tensor(np.array(u), dtype=o.dtype) for u, o in zip(douts, outs, strict=True)]
+        wanted = [t for t in self.tensors if isinstance(t, torch.Tensor) and t.requires_grad]
+        return list(map(plain_result, torch.autograd.grad(outs, wanted, seeds, allow_unused=True)))
 
 
 # --- where the arrays of a layer are ----------------------------------------------------------------------------------

@@ -294,6 +294,15 @@ class PlainSubject(Subject):
     carrier: Callable[[Any], Any] | None = None
     tensors = False  # whether the inputs were given as tensors of torch
 
+    def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
+        self.complaints: dict[str, None] = {}  # about the shapes of gradients, each once
+        self.unusable: set[int] = set()  # inputs whose gradient cannot be compared
+        super().__init__(f, args)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
     def _take(self, args: Sequence[Any]) -> None:
         given, structure = flatten(list(args))
         torch = sys.modules.get("torch")

@@ -474,6 +474,30 @@ def test_the_arrays_of_a_layer_are_found_wherever_they_are(make, name):
     assert report.verdict == "wrong" and {e.input for e in report.failures} == {name}
 
 
+def test_a_gradient_of_another_shape_is_a_complaint_and_compared_all_the_same():
+    class Turned(Scaled):
+        def backward(self, dout):
+            self.dw = dout * self.x
+            return (dout * self.w).T
+
+    report = check_layer(Turned(), draw(4, 3))
+    assert report.verdict == "wrong"
+    assert "backward's gradient for x has shape (3, 4); it must have (4, 3): transposed?" in str(report)
+    assert "it must have (3,): the sum over what w was broadcast to is missing" in str(report)
+
+
+def test_a_class_may_return_a_cache():
+    class Cached(Scaled):
+        def forward(self, x):
+            return x * self.w, x
+
+        def backward(self, dout, cache):
+            self.dw = (dout * cache).sum(axis=0)
+            return dout * self.w
+
+    assert check_layer(Cached(), draw(4, 3)).ok
+
+
 def test_an_array_without_a_gradient_is_named():
     class Forgets(Scaled):
         def backward(self, dout):
