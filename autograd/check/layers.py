@@ -23,6 +23,7 @@ from .formula import fitted
 from .subject import PlainSubject, is_float_array, names_of_inputs, plain_result
 
 GRADIENTS = ("grads", "gradients", "grad")  # what a layer calls a dict or a list of its gradients
+VARIADIC = inspect.Parameter.VAR_POSITIONAL
 PLACES = "dW, W_grad, grads['W'] or W.grad"
 WANTED = (
     "check_layer takes an object with forward(x) and backward(dout), a pair of functions (forward, backward), or a "
@@ -46,6 +47,10 @@ class Slot:
     def checked(self) -> bool:
         return self.gradient() is not None
 
+    @property
+    def stays(self) -> bool:
+        return _item(self.holder, self.key, None) is self.before
+
 
 class LayerSubject(PlainSubject):
     """A layer's forward pass as a function of its inputs and its arrays, and the gradients that backward gives.
@@ -59,9 +64,10 @@ class LayerSubject(PlainSubject):
         self._take_layer()
         trial = [np.array(x, float) if isinstance(x, float) else copy_array(x) for x in args]
         slots = [] if self.pair else list(_slots(layer, layer, "", set()))
+        self.inputs = names = getattr(self.layer, "names", None) or names_of_inputs(self.forward, len(args))
         out = self._once(trial)
         positional, self.named = self._pulled([np.ones(np.shape(o)) for o in _several(out)])
-        names = getattr(self.layer, "names", None) or names_of_inputs(self.forward, len(args))
+        slots = [slot for slot in slots if slot.stays]  # what the passes write, such as x for later, is no input
         returned = [i < len(positional) or bool({name, f"d{name}"} & self.named.keys())
                     for i, name in enumerate(names)]  # fmt: skip
         varied = [_is_real(x) for x in args]
@@ -110,6 +116,8 @@ class LayerSubject(PlainSubject):
     def _once(self, inputs: list[Any]) -> Any:
         """One forward pass, without the cache: the second of two results that is no array, or is taken by `cache`."""
         out = self.forward(*inputs)
+        if out is None and (out := getattr(self.layer, "output", None)) is None:
+            raise DataError(f"forward of {self.title} returned None, and left no result as `output`")
         two, named = isinstance(out, tuple) and len(out) == 2, [p.name for p in self._parameters()[-1:]] == ["cache"]
         if two and (self.pair or named or not _is_real(plain_result(out[1]))):
             out, self.cache = out
@@ -160,17 +168,24 @@ class LayerSubject(PlainSubject):
             returned = self.back(*douts, self.cache)
         elif len(needs) > len(douts) and self.pair:
             raise DataError(f"backward takes a cache, but {self.title} returns one result: return (out, cache)")
+        elif [p.default for p in needs].count(inspect.Parameter.empty) > len(douts) and needs[-1].kind != VARIADIC:
+            took, gives = ", ".join(p.name for p in needs), counted(len(douts), "gradient")
+            raise DataError(f"backward of {self.title} takes ({took}); check_layer gives {gives}, one for each result. "
+                            "Give the others defaults")  # fmt: skip
         elif not needs and len(douts) == 1 and not np.ndim(douts[0]):  # of a loss
             returned, scale = self.back(), float(douts[0])
         else:
             returned = self.back(*douts)
         positional, named = list[Any](), dict[str, Any]()
+        if returned is None:  # left beside the layer's arrays, perhaps
+            left = ((f"d{name}", getattr(self.layer, f"d{name}", None)) for name in self.inputs)
+            returned = {name: g for name, g in left if g is not None}
         for part in returned if isinstance(returned, tuple | list) else [returned]:
             if isinstance(part, dict):
                 named |= {str(key): _times(plain_result(g), scale) for key, g in part.items()}
             else:
                 positional.append(_times(plain_result(part), scale))
-        return ([] if len(positional) == 1 and positional[0] is None else positional), named
+        return positional, named
 
     def _in_named(self, name: str) -> Any:
         return next((self.named[key] for key in (name, f"d{name}", name.split(".")[-1]) if key in self.named), None)

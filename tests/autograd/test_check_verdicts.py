@@ -11,7 +11,7 @@ import pytest
 import autograd as ag
 from autograd import OPS, Value, assert_grads, check_formula, check_grads, check_layer, custom_op
 from autograd.cli import main
-from autograd.errors import GradientError
+from autograd.errors import DataError, GradientError
 from tests.sweep import sweep
 
 RNG = np.random.default_rng(0)
@@ -484,6 +484,42 @@ def test_a_gradient_of_another_shape_is_a_complaint_and_compared_all_the_same():
     assert report.verdict == "wrong"
     assert "backward's gradient for x has shape (3, 4); it must have (4, 3): transposed?" in str(report)
     assert "it must have (3,): the sum over what w was broadcast to is missing" in str(report)
+
+
+def test_what_the_passes_leave_behind_is_no_input():
+    class Keeps(Scaled):
+        def backward(self, dout):
+            self.dw, self.dx = (dout * self.x).sum(axis=0), dout * self.w
+            return self.dx
+
+    layer = Keeps()
+    layer.backward(layer.forward(draw(4, 3)))
+    report = check_layer(layer, draw(4, 3))
+    assert report.ok and {part.name for part in report.parts} == {"x", "w"}
+
+
+def test_passes_that_return_nothing_and_leave_output_and_gradients():
+    class Dense:
+        def __init__(self):
+            self.weights = draw(3, 2)
+
+        def forward(self, inputs):
+            self.inputs = inputs
+            self.output = inputs @ self.weights
+
+        def backward(self, dvalues):
+            self.dweights = self.inputs.T @ dvalues
+            self.dinputs = dvalues @ self.weights.T
+
+    report = check_layer(Dense(), draw(4, 3))
+    assert report.ok and report.count == 18
+
+    class Learns(Dense):
+        def backward(self, dvalues, learning_rate):
+            self.weights -= learning_rate * self.inputs.T @ dvalues
+
+    with pytest.raises(DataError, match=r"takes \(dvalues, learning_rate\)"):
+        check_layer(Learns(), draw(4, 3))
 
 
 def test_a_class_may_return_a_cache():
