@@ -71,6 +71,12 @@ VALUE = {
     "backprop": "v.backward()", "gradient": "v.grad", "derivative": "v.grad", "derivatives": "v.grad",
     "draw": "autograd.draw(v)", "step": "autograd.step(v)", "worksheet": "autograd.worksheet(v)",
 }  # fmt: skip
+EDITS = dict.fromkeys(
+    ("abs_", "add_", "addcmul_", "bernoulli_", "ceil_", "clamp_", "clip_", "copy_", "cos_", "cumsum_", "div_", "exp_",
+     "fill_", "fill_diagonal_", "floor_", "index_add_", "index_copy_", "index_fill_", "log_", "masked_fill_", "mul_",
+     "neg_", "normal_", "pow_", "put_", "random_", "reciprocal_", "relu_", "resize_", "round_", "rsqrt_", "scatter_",
+     "scatter_add_", "sigmoid_", "sign_", "sin_", "sqrt_", "squeeze_", "sub_", "t_", "tanh_", "transpose_", "tril_",
+     "triu_", "uniform_", "unsqueeze_", "zero_"), IN_PLACE)  # fmt: skip
 
 _ARRAYS = "np.{name}(...): plain numbers, which Values compute with"
 
@@ -167,13 +173,22 @@ def _requiring(v: Any, requires_grad: bool) -> Any:
     return v
 
 
-def of_value(v: Any, name: str) -> Any:
-    """What a Value's attribute means that is none of ours: a method that runs, or an error that says what to write."""
-    if name in SAME:
-        return functools.partial(SAME[name][0], v)
-    if name.endswith("_") and name not in VALUE and not name.startswith("_"):
-        raise missing("a Value", name, {name: IN_PLACE}, v)
-    raise missing("a Value", name, VALUE, v)
+class Elsewhere:
+    """An attribute that Values have in another library: asked for, it says what to write here."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, v: Any, cls: type) -> Any:
+        raise missing("a Value", self.name, VALUE | EDITS, v)
+
+
+def give_other_names(value: type) -> None:
+    """Give Value the names of the tables. As attributes of their own they cost nothing when others are read."""
+    for name, (means, _) in SAME.items():
+        setattr(value, name, means)
+    for name in (VALUE | EDITS).keys() - vars(value).keys():
+        setattr(value, name, Elsewhere(name))
 
 
 def backward_options(grad: Any, options: dict[str, Any]) -> Any:

@@ -30,13 +30,10 @@ class ArrayLike:
 
     _data: Any
 
-    if TYPE_CHECKING:  # Value has it
+    if TYPE_CHECKING:  # Value has them; in truth no `__getattr__`, with which Python reads every attribute slowly
 
+        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
-
-    def __getattr__(self, name: str) -> Any:
-        """Asked for a name that Value does not have: torch's, say."""
-        return names.of_value(self, name)
 
     # --- its size ---------------------------------------------------------------------------------------------
 

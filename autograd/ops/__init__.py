@@ -4,6 +4,7 @@ import numpy as np
 
 from autograd.arrays.numpy_calls import answers, on_data
 from autograd.engine import Value, unary
+from autograd.names import EDITS, SAME, VALUE, give_other_names
 from autograd.op import OPERATORS, OPS, Op
 
 from . import angles, arithmetic, arrange, elementwise, reduce, rounding, running, selected, shape, special
@@ -53,9 +54,12 @@ for _method, _special in {
 
 setattr(Value, "dot", linear.numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
+give_other_names(Value)
+
 _UNLISTED = {
     "neg", "equal", "not_equal", "getitem", "floor_divide", "mod", "touch", "stamp", "label",
     *(name for name in OPERATORS.values() if name != "matmul"), *(op.name for op in OPS.values() if op.inner),
+    *SAME, *VALUE, *EDITS,
 }  # fmt: skip
 
 
