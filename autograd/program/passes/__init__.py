@@ -21,12 +21,12 @@ from typing import Any
 from ..program import Program
 from .opening import Keeps, open_fused
 from .sharing import drop_dead, fold, share
-from .simplify import join, simplify
+from .simplify import simplify
 
 
 def optimised(program: Program, example: Sequence[Any], keeps: Keeps | None = None) -> Program:
     """All passes, in the order in which each finds most to do."""
     opened = functools.partial(open_fused, example=example, keeps=keeps)
-    for change in (drop_dead, opened, fold, simplify, share, join, drop_dead):
+    for change in (drop_dead, opened, fold, simplify, share, drop_dead):
         program = change(program)
     return program

@@ -14,7 +14,7 @@ from .opening import Builder
 
 def simplify(program: Program) -> Program:
     """`x ** 2` as `x * x`, `x ** 0.5` as a root; what gives back what it gets (`1 * x`, a reshape to the same shape)
-    left out.
+    left out; a sum of slices in zeros as one concatenation.
     """
     builder = Builder(program)
     for i in program.code:
@@ -86,72 +86,34 @@ def _without_factor_1(builder: Builder, i: Instruction) -> None:
     builder.add(i)
 
 
-_SIMPLER = {
-    "power": _simpler_power, "mul": _without_factor_1, "reshape": _without_idle, "broadcast_to": _without_idle,
-    "astype": _without_idle, "transpose": _without_idle, "sum": _without_idle,
-}  # fmt: skip
-
-
-# --- join -----------------------------------------------------------------------------------------------------------
-
-
-def join(program: Program) -> Program:
-    """A sum of parts, each in its own slice of zeros, as the parts side by side: what `split` sends back."""
-    readers = program.readers()
-    made = {i.out: i for i in program.code}
-    builder = Builder(program)
-    whole = _sums_of_scatters(program, made, readers)
-    for i in program.code:
-        parts = _parts_of(program, i, made, readers) if i.out in whole else None
-        if parts is None:
-            builder.add(i)
-        else:
-            axis, registers = parts
-            op = OPS["concatenate"].bind({"axis": axis})
-            builder.add(i._replace(op=op, inputs=registers, part=i.part or "split"))
-    return builder.program()
-
-
-def _sums_of_scatters(program: Program, made: dict[int, Instruction], readers: list[int]) -> set[int]:
-    """The sums whose terms are all scatters; of one inside another the outer one."""
-    sums: set[int] = set()
-    inner: set[int] = set()
-    for i in program.code:
-        if i.op.base.name == "add":
-            own = [r for r in i.inputs if r in sums and readers[r] == 1]
-            if all(r in own or (r in made and made[r].op.base.name == "scatter") for r in i.inputs):
-                sums.add(i.out)
-                inner.update(own)
-    return sums - inner
-
-
-def _parts_of(
-    program: Program, i: Instruction, made: dict[int, Instruction], readers: list[int]
-) -> tuple[int, tuple[int, ...]] | None:
-    """The axis and the registers that a sum of scatters joins, if they tile the result along one axis."""
-    terms: list[int] = []
-    waiting = [i.out]
-    while waiting:
-        r = waiting.pop()
-        term = made.get(r)
-        if term is not None and term.op.base.name == "add" and (r == i.out or readers[r] == 1):
-            waiting += term.inputs[::-1]
-        elif term is None or term.op.base.name != "scatter":
-            return None
-        else:
-            terms.append(r)
-    shape = program.types[i.out][0]
-    if len(terms) < 2 or any(program.types[r] != program.types[i.out] for r in terms):
-        return None
-    slices = [_one_slice(made[r].op.settings["index"], shape) for r in terms]
-    if any(found is None for found in slices) or len({found[0] for found in slices if found}) != 1:
-        return None
-    placed = sorted((start, stop, r) for (_, start, stop), r in zip(filter(None, slices), terms))
-    edges = [0, *(stop for _, stop, _ in placed)]
-    axis = slices[0][0]  # type: ignore[index]
-    if [start for start, _, _ in placed] != edges[:-1] or edges[-1] != shape[axis]:
-        return None
-    return axis, tuple(made[r].inputs[0] for _, _, r in placed)
+def _side_by_side(builder: Builder, i: Instruction) -> None:
+    """A sum of neighbouring slices, each in zeros of its own, as these side by side: what `split` sends back."""
+    shape, dtype = kind = builder.types[i.out]
+    found = []
+    for r in i.inputs:
+        part = builder.made.get(builder.becomes.get(r, r))
+        in_zeros = part is not None and part.op.base.name == "scatter" and builder.types[part.out] == kind
+        cut = _one_slice(part.op.settings["index"], shape) if part is not None and in_zeros else None
+        if part is None or cut is None:
+            return builder.add(i)
+        found.append((*cut, part.inputs[0]))
+    (axis, start, middle, first), (other, begin, stop, second) = sorted(found)
+    if (axis, middle) != (other, begin):
+        return builder.add(i)
+    sources: list[int] = []
+    for r in (first, second):
+        before = builder.made.get(r)
+        joined = before is not None and before.op.settings == {"axis": axis} and before.op.base.name == "concatenate"
+        sources += before.inputs if before is not None and joined else (r,)
+    join = i._replace(op=OPS["concatenate"].bind({"axis": axis}), inputs=tuple(sources), part=i.part or "split")
+    if (start, stop) == (0, shape[axis]):
+        return builder.add(join)
+    place = len(shape) + axis
+    builder.types.append(((*shape[:place], stop - start, *shape[place + 1 :]), dtype))
+    builder.add(join._replace(out=len(builder.types) - 1))
+    index = (*(slice(None),) * place, slice(start, stop))
+    scatter = OPS["scatter"].bind({"index": index, "shape": shape})
+    builder.add(join._replace(op=scatter, inputs=(len(builder.types) - 1,)))
 
 
 def _one_slice(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, int, int] | None:
@@ -167,3 +129,9 @@ def _one_slice(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, int
         return None
     axis, start, stop, _ = cuts[0]
     return axis - len(shape), start, stop
+
+
+_SIMPLER = {
+    "add": _side_by_side, "power": _simpler_power, "mul": _without_factor_1, "reshape": _without_idle,
+    "broadcast_to": _without_idle, "astype": _without_idle, "transpose": _without_idle, "sum": _without_idle,
+}  # fmt: skip
