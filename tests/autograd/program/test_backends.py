@@ -16,8 +16,8 @@ import nn
 from autograd import compile
 from autograd.errors import AxisError
 from autograd.program.backends import BACKENDS, backend_of, interpreter
-from autograd.program.backends.arrays import with_casts
 from autograd.program.backends.c.compiler import is_here
+from autograd.program.backends.jax import with_casts
 from autograd.program.passes import optimised
 from autograd.program.tracing.inputs import take_apart
 from autograd.program.tracing.trace import fetched_aside, trace, trace_graph
