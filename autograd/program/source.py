@@ -17,10 +17,12 @@ import numpy as np
 
 from autograd.arrays.numpy_calls import called
 from autograd.op import Op, template
+from autograd.tree import unflatten
 
 from .passes import optimised
 from .program import Instruction, Program, Type
-from .tracing.inputs import is_module
+from .tracing.inputs import mirrored
+from .tracing.leaf_names import reached
 from .tracing.trace import Traced, trace_graph
 
 RESERVED = {"np", "math", "range", "map", *keyword.kwlist}
@@ -152,10 +154,10 @@ class _Writer:
     def _returned(self) -> str:
         outputs = [self.names[r] for r in self.program.outputs]
         if not any(self.traced.differentiated):
-            return nested(self.traced.structure, iter(outputs))
+            return mirrored(unflatten(self.traced.structure, [0.0] * len(outputs)), iter(outputs), _key)
         rest = iter(outputs[1:])
         grads = [next(rest) if wanted else "None" for wanted in self.traced.differentiated]
-        return f"{outputs[0]}, {mirrored(self.args, grads)}"
+        return f"{outputs[0]}, {mirrored(tuple(self.args), iter(grads), _key)}"
 
 
 # --- pieces of text ---------------------------------------------------------------------------------------------------
@@ -302,50 +304,12 @@ def identifier(name: str) -> str:
 
 def leaf_paths(args: Sequence[Any], parameters: Sequence[str]) -> list[str]:
     """How each leaf is reached from the parameters: `params['w']`."""
-    return [path for name, x in zip(parameters, args) for path in _paths(name, x)]
+    return [name + "".join(map(_step, one.steps)) for name, x in zip(parameters, args) for one in reached(x)]
 
 
-def _paths(path: str, x: Any) -> Iterator[str]:
-    if isinstance(x, dict):
-        for key, part in x.items():
-            yield from _paths(f"{path}[{key!r}]", part)
-    elif hasattr(x, "_fields"):
-        for field, part in zip(x._fields, x):
-            yield from _paths(f"{path}.{field}", part)
-    elif isinstance(x, (list, tuple)):
-        for n, part in enumerate(x):
-            yield from _paths(f"{path}[{n}]", part)
-    elif is_module(x):
-        yield from (f"{path}[{name!r}]" for name, _ in x.named_parameters())
-    elif isinstance(x, float):  # in the nest without its arrays, 0.0 stands for every leaf
-        yield path
+def _step(step: tuple[str, Any]) -> str:
+    return f".{step[1]}" if step[0] == "field" else f"[{step[1]!r}]"
 
 
-def mirrored(args: Sequence[Any], grads: Sequence[str]) -> str:
-    """The gradients, nested as the inputs."""
-    rest = iter(grads)
-
-    def written(x: Any) -> str:
-        if isinstance(x, dict):
-            return "{" + ", ".join(f"{key!r}: {written(part)}" for key, part in x.items()) + "}"
-        if isinstance(x, list):
-            return "[" + ", ".join(map(written, x)) + "]"
-        if isinstance(x, tuple):
-            return "(" + ", ".join(map(written, x)) + ("," if len(x) == 1 else "") + ")"
-        if is_module(x):
-            return "{" + ", ".join(f"{name!r}: {next(rest)}" for name, _ in x.named_parameters()) + "}"
-        return next(rest) if isinstance(x, float) else "None"
-
-    return written(tuple(args))
-
-
-def nested(structure: Any, outputs: Iterator[str]) -> str:
-    """The results, nested as the function gave them."""
-    if isinstance(structure, dict):
-        return "{" + ", ".join(f"{key!r}: {nested(part, outputs)}" for key, part in structure.items()) + "}"
-    if isinstance(structure, list):
-        return "[" + ", ".join(nested(part, outputs) for part in structure) + "]"
-    if isinstance(structure, tuple):
-        return "(" + ", ".join(nested(part, outputs) for part in structure) + ("," if len(structure) == 1 else "") + ")"
-    return next(outputs)
-
+def _key(x: Any) -> str:
+    return "" if isinstance(x, type) else repr(x)  # a namedtuple is written as a tuple

@@ -222,10 +222,10 @@ class Version:
         slopes = sum(self.traced.differentiated) if self.gradients else 0
         values = len(self.program.outputs) - slopes - len(self.left) - len(self.outcomes)
         texts = iter([self._result(n) for n in range(values)])
-        returned = mirrored(unflatten(self.traced.structure, [0.0] * values), texts, names)
+        returned = mirrored(unflatten(self.traced.structure, [0.0] * values), texts, names.of)
         if not self.gradients:
             return eval(f"lambda r: {returned}", names.known)
-        returned = f"({returned}, {mirrored(tuple(args), iter(self.places), names)})"
+        returned = f"({returned}, {mirrored(tuple(args), iter(self.places), names.of)})"
         lists = {f"l{k}": f"r[{k + 1}].tolist()" for k, o in enumerate(self.origins) if o.kind == "packed"}
         inner = f"lambda r, {', '.join(lists)}: {returned}" if lists else f"lambda r: {returned}"
         return eval(f"lambda r: ({inner})(r, {', '.join(lists.values())})" if lists else inner, names.known)

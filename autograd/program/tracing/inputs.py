@@ -130,21 +130,21 @@ class Names:
         return name
 
 
-def mirrored(x: Any, leaves: Iterator[str], names: Names) -> str:
+def mirrored(x: Any, leaves: Iterator[str], text: Callable[[Any], str]) -> str:
     """The text of a nest like x with these texts in the places of its leaves, a module's by their dotted names.
 
-    None stands at what is fixed. The text is made of given texts and of names of ours: no text of a user is in it.
+    None stands at what is fixed. `text` writes keys of dicts and types of namedtuples.
     """
     if isinstance(x, dict):
-        return "{" + "".join(f"{names.of(key)}: {mirrored(part, leaves, names)}, " for key, part in x.items()) + "}"
+        return "{" + ", ".join([f"{text(key)}: {mirrored(part, leaves, text)}" for key, part in x.items()]) + "}"
     if isinstance(x, (list, tuple)):
-        texts = [mirrored(part, leaves, names) for part in x]
-        inside = "".join(f"{text}, " for text in texts)
-        if hasattr(x, "_fields"):
-            return f"{names.of(type(x))}({inside})"
-        return (_slice(texts) or f"[{inside}]") if isinstance(x, list) else f"({inside})"
+        texts = [mirrored(part, leaves, text) for part in x]
+        if isinstance(x, list):
+            return _slice(texts) or f"[{', '.join(texts)}]"
+        named = text(type(x)) if hasattr(x, "_fields") else ""
+        return f"{named}({', '.join(texts)}{',' * (len(x) == 1)})"
     if is_module(x):
-        return "{" + "".join(f"{names.of(path)}: {next(leaves)}, " for path, _ in x.named_parameters()) + "}"
+        return "{" + ", ".join([f"{text(path)}: {next(leaves)}" for path, _ in x.named_parameters()]) + "}"
     return next(leaves) if is_leaf(x) else "None"
 
 

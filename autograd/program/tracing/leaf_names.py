@@ -4,52 +4,57 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograd.engine import Value
 from autograd.errors import DataError
 
-from .inputs import is_leaf, is_module, take_apart
+from .inputs import is_leaf, is_module
+
+
+class Reached(NamedTuple):
+    """A leaf of an argument, and how it is reached: ("key", "w") of a dict, ("field", "x") of a namedtuple,
+    ("place", 0) of a list, ("parameter", "lin.weight") of a module.
+    """
+
+    steps: tuple[tuple[str, Any], ...]
+    leaf: Any
+
+
+def reached(x: Any, steps: tuple[tuple[str, Any], ...] = ()) -> Iterator[Reached]:
+    """The leaves of an argument, in order."""
+    if isinstance(x, dict):
+        for key, part in x.items():
+            yield from reached(part, (*steps, ("key", key)))
+    elif isinstance(x, (list, tuple)):
+        fields = getattr(x, "_fields", None)
+        for n, part in enumerate(x):
+            yield from reached(part, (*steps, ("field", fields[n]) if fields else ("place", n)))
+    elif is_module(x):
+        yield from (Reached((*steps, ("parameter", path)), p) for path, p in x.named_parameters())
+    elif is_leaf(x):
+        yield Reached(steps, x)
 
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     """What people call each leaf: the function's name for an input, with its keys; a parameter by its dotted name."""
-    own = list(parameter_names(f, len(args)))
-    return [name for who, x in zip(own, args) for name in _names(who, x)]
+    return [_name(who, one) for who, x in zip(parameter_names(f, len(args)), args) for one in reached(x)]
 
 
-def _names(who: str, x: Any) -> Iterator[str]:
-    if isinstance(x, dict):
-        for key, part in x.items():
-            yield from _names(f"{who}.{key}" if not isinstance(key, str) else f"{key}", part)
-    elif isinstance(x, (list, tuple)):
-        fields = getattr(x, "_fields", range(len(x)))
-        for key, part in zip(fields, x):
-            yield from _names(f"{who}_{key}", part)
-    elif is_module(x):
-        yield from (path for path, _ in x.named_parameters())
-    elif is_leaf(x):
-        yield (x.name if isinstance(x, Value) else None) or who
+def _name(who: str, one: Reached) -> str:
+    for kind, key in one.steps:
+        plain = kind == "parameter" or (kind == "key" and isinstance(key, str))
+        who = key if plain else f"{who}.{key}" if kind == "key" else f"{who}_{key}"
+    in_module = one.steps and one.steps[-1][0] == "parameter"
+    return (one.leaf.name if isinstance(one.leaf, Value) and not in_module else None) or who
 
 
 def kinds_of_leaves(args: Sequence[Any]) -> list[tuple[Any, ...]]:
     """For each leaf, by which names it is reached: the place of its argument and the keys of dicts. Leaves at other
     places of the same lists are of the same kind.
     """
-    return [kind for n, x in enumerate(args) for kind in _kinds((n,), x)]
-
-
-def _kinds(who: tuple[Any, ...], x: Any) -> Iterator[tuple[Any, ...]]:
-    if isinstance(x, dict):
-        for key, part in x.items():
-            yield from _kinds((*who, key), part)
-    elif isinstance(x, (list, tuple)):
-        for part in x:
-            yield from _kinds(who, part)
-    elif is_module(x):
-        yield from ((*who, path) for path, _ in x.named_parameters())
-    elif is_leaf(x):
-        yield who
+    named = ("key", "parameter")
+    return [(n, *(key for kind, key in one.steps if kind in named)) for n, x in enumerate(args) for one in reached(x)]
 
 
 def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
@@ -78,4 +83,4 @@ def split_leaves(f: Callable[..., Any], args: Sequence[Any], batch: Sequence[str
         if unknown:
             raise DataError(f"batch={batch!r}: the function has no argument {unknown[0]!r}, only {', '.join(names)}")
         chosen = [name in batch for name in names]
-    return [split for split, x in zip(chosen, args) for _ in take_apart([x])[0]]
+    return [split for split, x in zip(chosen, args) for _ in reached(x)]
