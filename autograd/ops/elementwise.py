@@ -70,6 +70,24 @@ log = Op("log", forward=by_kind(math.log, np.log),
          doc="The natural logarithm; -inf at 0, NaN below.")
 
 
+LEAST = math.exp(-100.0)  # losses take the logarithm of nothing smaller, so that 0 costs 100
+
+bounded_log = Op("bounded_log", "log(x)", forward=lambda x: log.compute(np.maximum(x, LEAST)),
+                 vjp=lambda g, out, x: (bounded_log_pull(g, x),),
+                 definition=lambda x: log(x), lower=lambda x: log(maximum(x, LEAST)),
+                 samples=POSITIVE, batch="align",
+                 about=About(rule="log has the slope 1 / x: the smaller x, the larger the gradient.", opens=False),
+                 doc="The natural logarithm; -100 where it would be less, as at 0.", inner=True)
+
+bounded_log_pull = Op("bounded_log_pull", "d / x",
+                      forward=lambda d, x: np.where(x > LEAST, d, 0.0) / np.maximum(x, LEAST),
+                      vjp=lambda g, out, d, x: (bounded_log_pull(g, x), -bounded_log_pull(g * out, x)),
+                      definition=lambda d, x: d / x, unfolds="graph",
+                      lower=lambda d, x: where(x > LEAST, d, 0.0) / maximum(x, LEAST),
+                      samples=[Sample("3 3", low=0.3, high=2.5), Sample(". .", low=0.3, high=2.5)], batch="align",
+                      doc="What bounded_log sends back: d is the gradient that arrives.", inner=True)
+
+
 def _xlogy(x, y):
     """x * log(y), and 0 where x is 0, whatever y is."""
     none = np.equal(x, 0)

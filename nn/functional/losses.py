@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 import autograd as ag
-from autograd import log_softmax
+from autograd import OPS, log_softmax
 from autograd.arrays.plain import as_array
 from autograd.errors import ShapeError
 from autograd.modes import plain_data
@@ -90,8 +89,8 @@ def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
     p = as_floats(p)
     check_probabilities(p)
     y = like(y, p)
-    log_p, log_not_p = (ag.log(ag.maximum(x, math.exp(-100.0))) for x in (p, 1.0 - p))
-    return reduced(y * -log_p + (1.0 - y) * -log_not_p, reduction)
+    log = OPS["bounded_log"]
+    return reduced(y * -log(p) + (1.0 - y) * -log(1.0 - p), reduction)
 
 
 def binary_cross_entropy_with_logits(z: Array, y: Any, *, pos_weight: Any = None, reduction: str = "mean") -> Array:

@@ -73,9 +73,8 @@ def _gelu_vjp(g, out, x, *, approximate):
 
 
 def _gelu_defined(x, approximate="none"):
-    if approximate == "tanh":
-        return 0.5 * x * (1 + tanh(_TANH * (x + 0.044715 * x**3)))
-    return 0.5 * x * (1 + erf(x / _SQRT2))
+    share = erf(x / _SQRT2) if approximate == "none" else tanh(_TANH * (x + 0.044715 * x**3))
+    return x * let("Φ", 0.5 * (1 + share), "share of the normal distribution below x")
 
 
 def _gelu_slope_defined(x, approximate="none"):
@@ -83,7 +82,7 @@ def _gelu_slope_defined(x, approximate="none"):
         t = let("t", tanh(_TANH * (x + 0.044715 * x**3)))
         r = let("r", _TANH * (1 + 3 * 0.044715 * x**2), "slope of what tanh is taken of")
         return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * r
-    share = let("Φ", 0.5 * (1 + erf(x / _SQRT2)), "normal distribution")
+    share = let("Φ", 0.5 * (1 + erf(x / _SQRT2)), "share of the normal distribution below x")
     density = let("φ", exp(-0.5 * x**2) * _PHI0, "its slope")
     return share + x * density
 
@@ -94,7 +93,7 @@ def _gelu_part_in_ops(x):
 
 
 def _gelu_lowered(x, approximate="none"):
-    return x / _gelu_part_in_ops(x) if approximate == "tanh" else _gelu_defined(x)
+    return x / _gelu_part_in_ops(x) if approximate == "tanh" else 0.5 * x * (1 + erf(x / _SQRT2))
 
 
 def _gelu_slope_lowered(x, approximate="none"):

@@ -14,7 +14,7 @@ from ..arithmetic import equal, not_equal
 from ..elementwise import exp, log, log1p, maximum, where
 from ..indexing.rows import is_whole, within
 from ..matrices.linear import flat, matmul, outer, product
-from ..reduce import REDUCED, check_not_empty, max_, reduction, spread, sum_
+from ..reduce import REDUCED, check_not_empty, max_, mean, reduction, spread, sum_
 from ..shape import astype, expand_dims, squeeze, sum_to
 from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
 
@@ -273,6 +273,15 @@ one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_i
              doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.")
 
 
+of_target = Op("of_target", "p[targets]", normalize=lambda p, targets: ((p, targets), {}),
+               forward=lambda p, targets: np.take_along_axis(p, np.asarray(targets)[..., None], -1)[..., 0],
+               vjp=lambda g, out, p, targets: (
+                   one_hot(targets, shape_of(p)[-1]) * (expand_dims(g, -1) if rank_of(g) else g), None),
+               lower=lambda p, targets: sum_(where(_is_target(targets, shape_of(p)[-1], None), p, 0.0), axis=-1),
+               samples=[Sample("2,3", np.array([2, 0]))],
+               doc="Of each row the entry that its target names.", inner=True)
+
+
 def shares(targets, reduction, ignore_index):
     """The weight of each row in the loss: 1, or 0 where ignored; for a mean, over their number."""
     if ignore_index is None:
@@ -315,6 +324,10 @@ def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, labe
 
 
 def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
+    if ignore_index is None and not label_smoothing:
+        said = let("p", softmax(logits), "what the model said")
+        losses = -log(let("t", of_target(said, targets), "of the right answers" if rank_of(logits) > 1 else ""))
+        return losses if reduction == "none" or not rank_of(losses) else (sum_ if reduction == "sum" else mean)(losses)
     logs = let("l", log_softmax(logits), "logarithms of the probabilities")
     goal = let("y", one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing), "what was true")
     return _reduced(-sum_(goal * logs, axis=-1), targets, reduction, ignore_index)
