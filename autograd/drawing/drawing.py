@@ -14,7 +14,7 @@ from autograd.errors import counted
 from autograd.formula.text import xml
 
 from . import export, page
-from .folding.fit import READABLE, boxes_of, fitted, opens_all, scale_of
+from .folding.fit import READABLE, boxes_of, fitted, scale_of
 from .groups import Collapse, Spelling, in_python
 from .layout.arrange import arrange
 from .layout.geometry import Placement
@@ -87,7 +87,7 @@ def draw(
     refuse_words(unknown)
     options = Options(
         collapse, direction or rankdir, detail, edges, max_nodes, names, flow, inputs, parameters, digits,
-        title, backward, None if fit == "auto" and opens_all(collapse, edges, max_nodes) else fit,
+        title, backward, fit,
     )  # fmt: skip
     reader, scene, placed = fitted(root, options, engine)
     return Drawing(scene, reader, placed, engine, theme, format)

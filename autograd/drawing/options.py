@@ -45,6 +45,8 @@ class Options:
         object.__setattr__(self, "inputs", as_leaves(self.inputs, "inputs"))
         if isinstance(self.direction, str):
             object.__setattr__(self, "direction", self.direction.upper())
+        if self.fit == "auto" and self.opens_all:
+            object.__setattr__(self, "fit", None)
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
             if getattr(self, field) not in allowed:
                 choices = ", ".join(map(repr, allowed[field == "detail" :]))
@@ -65,13 +67,9 @@ class Options:
         return self.flow is not False or self.edges == "numbers"
 
     @property
-    def says_what_to_fold(self) -> bool:
-        return self.collapse is not None or self.may_be_long
-
-    @property
-    def may_be_long(self) -> bool:
-        """Did the caller ask for more cards than usual, or for labels on edges that folding would hide?"""
-        return self.edges is not None or self.max_nodes > MAX_NODES
+    def opens_all(self) -> bool:
+        """Did the caller ask for all cards, for more than usual, or for labels on edges that folding would hide?"""
+        return self.collapse is False or self.edges is not None or self.max_nodes > MAX_NODES
 
 
 class UnknownChoice(ValueError):

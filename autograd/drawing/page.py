@@ -19,7 +19,7 @@ from autograd.saving.pages import asset, embedded, filled
 
 from .groups import Group
 from .layout.arrange import arrange
-from .layout.geometry import Box
+from .layout.geometry import Box, Placement
 from .layout.measure import CAPTION, Size, measure
 from .paint import theme
 from .paint.card import paint_card
@@ -138,7 +138,7 @@ def _legend(legend: Legend | None) -> str:
 
 
 def _data(drawing: Drawing) -> dict[str, Any]:
-    outline = drawing.outline
+    outline, options = drawing.outline, drawing.reader and drawing.reader.options
     scene = outline.scene if outline is not None else drawing.scene
     reader = outline.whole if outline is not None else drawing.reader
     rules = reader.rules() if reader is not None and len(reader.nodes) <= MOST_OPEN else {}
@@ -154,7 +154,7 @@ def _data(drawing: Drawing) -> dict[str, Any]:
     return {
         "title": drawing.scene.title,
         "direction": drawing.scene.direction,
-        "chosen": drawing.reader is None or drawing.reader.options.says_what_to_fold,
+        "chosen": options is None or options.collapse is not None or options.opens_all,
         "smallest": CAPTION,
         "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
         "cards": cards,
@@ -195,23 +195,18 @@ def _card(card: Card, rule: str, prefix: str) -> dict[str, Any]:
 def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None) -> dict[str, Any] | None:
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     scene, groups = (outline.drawn, outline.groups) if outline is not None else (drawing.scene, [])
-    rename = {group.key: group.page_key for group in groups if group.kind == "module"}
+    keys = {card.key: card.key for card in scene.cards}
+    keys |= {group.key: group.page_key for group in groups if group.kind == "module"}
     if outline is not None and outline.again is not outline.drawn:
         return None  # folded: the page opens what a card of the picture stands for
-    if not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
+    if not {keys[card.key] for card in scene.cards} <= set(cards):
         return None  # what is left out
-    on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
+    if outline is None:
+        return _layout(scene, drawing.placement, keys)
+    on_page = {card.key: cards[keys[card.key]] for card in scene.cards}
     sizes = {key: Size(card["w"], card["h"]) for key, card in on_page.items()}  # shorter names, and room for `open +`
-    placed = arrange(scene, sizes, drawing.engine) if outline else drawing.placement
-    boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
-    curves = []
-    for edge in scene.edges:
-        curve = placed.curves[edge.key]
-        label = placed.labels.get(edge.key)
-        curves.append([rename.get(edge.tail, edge.tail), rename.get(edge.head, edge.head), _points(curve.points),
-                       _points([curve.tail, curve.head]), [round(at, 1) for at in label] if label else None,
-                       edge.style, round(edge.flow, 1), edge.shown_label, edge.title])  # fmt: skip
-    return {"boxes": boxes, "curves": curves}
+    turned = replace(scene, direction=drawing.scene.direction)
+    return _layout(turned, arrange(turned, sizes, drawing.engine), keys)
 
 
 def _folded(drawing: Drawing, outline: Outline | None) -> dict[str, Any] | None:
@@ -220,19 +215,25 @@ def _folded(drawing: Drawing, outline: Outline | None) -> dict[str, Any] | None:
         return None
     leads, scene, placed = outline.leads(drawing.reader), drawing.scene, drawing.placement
     cards = {f"f{card.key}": {**_card(card, "", ""), "leads": leads.get(card.key, "")} for card in scene.cards}
-    boxes = {f"f{key}": [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
-    curves = []
-    for edge in scene.edges:
-        curve = placed.curves[edge.key]
-        curves.append([f"f{edge.tail}", f"f{edge.head}", _points(curve.points), _points([curve.tail, curve.head]), None,
-                       edge.style, round(edge.flow, 1), "", edge.title])  # fmt: skip
     frames = [
         {"x": round(box.x, 1), "y": round(box.y, 1), "w": round(box.width, 1), "h": round(box.height, 1),
          "words": frame.shown_label, "leads": leads.get(frame.key, "")}
         for frame in sorted(scene.frames, key=lambda frame: -len(frame.members))
         if (box := placed.frames.get(frame.key)) is not None
     ]  # fmt: skip
-    return {"cards": cards, "boxes": boxes, "curves": curves, "frames": frames}
+    keys = {card.key: f"f{card.key}" for card in scene.cards}
+    return {"cards": cards, "frames": frames, **_layout(scene, placed, keys)}
+
+
+def _layout(scene: Scene, placed: Placement, keys: Mapping[str, str]) -> dict[str, Any]:
+    """Where cards stand and edges run, by the `keys` that the page has for cards."""
+    curves = []
+    for edge in scene.edges:
+        curve, label = placed.curves[edge.key], placed.labels.get(edge.key)
+        curves.append([keys[edge.tail], keys[edge.head], _points(curve.points), _points([curve.tail, curve.head]),
+                       _points([label])[0] if label else None, edge.style, round(edge.flow, 1), edge.shown_label,
+                       edge.title])  # fmt: skip
+    return {"boxes": {keys[key]: _points([(box.x, box.y)])[0] for key, box in placed.boxes.items()}, "curves": curves}
 
 
 def _points(points: Any) -> list[list[float]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,14 +35,12 @@ from .groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, e
 from .groups import chooser as chooser
 from .groups import in_python as in_python
 from .layout.arrange import GRAPHVIZ_MOST
-from .layout.measure import measure
 from .options import Options, refuse_unknown
 from .roles import Roles
-from .scene import Card, Edge, Frame, Row, Scene
+from .scene import Card, Frame, Row, Scene
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large
-WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels of a page's width, and between one card and the next
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 GRADIENTS = ("grad", "unknown")  # kinds of rows and blocks
@@ -131,7 +128,7 @@ class Reader:
         tables = self._shows_tables()
         edges = self.edges = Edges(self.nodes, self.folded, names, self.options, tooltips)
         cards = self._cards(tooltips)
-        direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
+        direction = self.options.direction or ("TB" if tables else "LR")
         cards += [
             plain_card(key, array, self.names, self.options, edges.parts[key]) for key, array in edges.arrays.items()
         ]
@@ -478,28 +475,6 @@ def _times(gradient: Any, one: tuple[Any, float]) -> int | None:
         return 1  # or nothing can be said
     multiple = round(norm(gradient) / norm(expected)) if norm(expected) > NOISE * size else 0
     return multiple if norm(gradient - multiple * expected) <= NOISE * multiple * size else None
-
-
-def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:
-    """Is it wider than a page from left to right, and less wide from top to bottom, the way pages scroll?"""
-    if len(cards) > TOLD_UP_TO:
-        return False
-    widths = {card.key: measure(card).width + CARD_GAP for card in cards}
-    start, rank = dict.fromkeys(widths, 0.0), dict.fromkeys(widths, 0)
-    first_use: dict[str, str] = {}
-    for edge in edges:  # in order of computation
-        if edge.tail in widths:
-            start[edge.head] = max(start[edge.head], start[edge.tail] + widths[edge.tail])
-            rank[edge.head] = max(rank[edge.head], rank[edge.tail] + 1)
-            first_use.setdefault(edge.tail, edge.head)
-    across = max(start[key] + width for key, width in widths.items())
-    if across <= WIDEST_STRIP:
-        return False
-    rows: Counter[int] = Counter()
-    for key, width in widths.items():
-        is_leaf = rank[key] == 0 and key in first_use
-        rows[rank[first_use[key]] - 1 if is_leaf else rank[key]] += round(width)
-    return max(rows.values()) < across
 
 
 def _marked_edited(card: Card) -> Card:

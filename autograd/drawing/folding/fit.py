@@ -15,10 +15,10 @@ from typing import Any
 from autograd.engine import Value
 
 from ..groups import OPEN, FoldNote, Rung, deepest
-from ..layout.arrange import arrange
+from ..layout.arrange import GRAPHVIZ_MOST, arrange
 from ..layout.geometry import Placement
 from ..layout.measure import measure
-from ..options import MAX_NODES, Options
+from ..options import Options
 from ..reader import Reader
 from ..scene import Scene
 
@@ -38,11 +38,6 @@ def boxes_of(fit: Any) -> Sequence[tuple[float, float]]:
     if isinstance(fit, tuple | list) and len(fit) == 2 and all(isinstance(x, int | float) and x > 0 for x in fit):
         return ((fit[0], fit[1]),)
     raise ValueError(f"draw: fit is 'auto', 'slide', 'page', 'column', (width, height) or None; got {fit!r}")
-
-
-def opens_all(collapse: Any, edges: Any, max_nodes: int) -> bool:
-    """Does the caller ask for all that is there, or for labels that folding would hide?"""
-    return collapse is False or edges is not None or max_nodes > MAX_NODES
 
 
 def scale_of(placed: Placement, boxes: Sequence[tuple[float, float]]) -> float:
@@ -70,7 +65,7 @@ def fitted(
         sizes.append(cards)
         scene = _noted(reader, reader.scene())
         if not boxes:
-            return reader, scene, None
+            return reader, *_turned(scene, options, engine)
         for direction in [scene.direction] if options.direction else _directions(scene, boxes):
             turned = replace(scene, direction=direction)
             placed = arrange(turned, engine=engine)
@@ -83,6 +78,16 @@ def fitted(
         reader = Reader(source, options, rung=Rung(ends=options.max_nodes), base=base)
         return reader, reader.scene(), None
     return best[1:]
+
+
+def _turned(scene: Scene, options: Options, engine: str | None) -> tuple[Scene, Placement | None]:
+    """From left to right, unless that is wider than a page and from top to bottom is narrower."""
+    if options.direction or scene.direction == "TB" or len(scene.cards) > GRAPHVIZ_MOST:
+        return scene, None
+    across, upright = arrange(scene, engine=engine), replace(scene, direction="TB")
+    if across.width <= SLIDE[0] or (down := arrange(upright, engine=engine)).width >= across.width:
+        return scene, across
+    return upright, down
 
 
 def _rungs(base: Reader) -> Iterator[Rung]:
