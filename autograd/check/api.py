@@ -228,26 +228,13 @@ def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -
     chosen = {*small, int(np.argmax(np.abs(gradient))), *rng.choice(n, singles, replace=False).tolist()}
     chosen |= {*lines.suspects()}
     chosen |= set(np.flatnonzero(np.isnan(gradient))[:5].tolist())
-    if fine is not None:
-        chosen |= _far_from(fine, gradient, options.tolerance(probe.coarse))
+    if fine is not None:  # along a line the rounding of all entries adds up, and hides one that is 1 % wrong
+        chosen |= set(np.flatnonzero(~probe.alike(fine, gradient))[:5].tolist())
     notes.append(
         f"of {n:,} entries {len(chosen)} were looked at one by one, and all along {lines.count} random lines: an error "
         f"of {lines.resolution:.1e} or more in one entry would show. entries=\"all\" looks at each"
     )
     return np.array(sorted(chosen))
-
-
-def _far_from(fine: Array, gradient: Array, tolerance: tuple[float, float]) -> set[int]:
-    """The entries of a gradient in a coarse dtype that are farther from the one in float64 than it may round.
-
-    Along a line the rounding of all entries adds up and hides one that is 1 % wrong. So lines try the gradient in
-    float64, and the coarse one is compared with it entry by entry.
-    """
-    sizes = np.where(np.isfinite(fine), np.abs(fine), 0.0)
-    slack = tolerance[0] * sizes + tolerance[1] * sizes.max(initial=0.0) + float(np.finfo(float).tiny)
-    off = np.nan_to_num(np.abs(gradient - fine) / slack, nan=np.inf)
-    worst = np.argsort(-off)[:5]
-    return set(worst[off[worst] > 1.0].tolist())
 
 
 def _accept(judged: Judged, options: Options) -> None:

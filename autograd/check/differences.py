@@ -219,9 +219,10 @@ class Lines:
         self.resolution = 0.0  # the largest error of one entry that these lines would miss
 
     @np.errstate(all="ignore")
-    def suspects(self, most: int = 5) -> list[int]:
-        """Entries at fault, at most so many: none if the gradient agrees along every line."""
+    def suspects(self) -> list[int]:
+        """Up to five entries at fault, one of a costly function: none if the gradient agrees along every line."""
         found: list[int] = []
+        most = max(1, min(5, self.probe.affordable // 8))
         vs = np.array([line(self.rng, self.scale) for _ in range(self.count)])
         starts = self.probe.starts
         if 1 < len(starts) - 1 <= max(4, self.probe.affordable):

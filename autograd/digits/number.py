@@ -180,13 +180,6 @@ def _mod(x: Decimal, y: Decimal) -> Decimal:
     return EXACT.add(rest, y) if rest and (rest < 0) != (y < 0) else rest
 
 
-def _fmod(x: Decimal, y: Decimal) -> Decimal:
-    rest = EXACT.remainder(x, y)
-    if not rest:
-        _tie("a remainder of 0")
-    return rest
-
-
 def _binary(f: Callable[[Decimal, Decimal], Decimal]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def forward(self: Digit, other: Any) -> Any:
         o = other.d if other.__class__ is Digit else _decimal(other)
@@ -217,6 +210,7 @@ def _compared(holds: Callable[[Decimal, Decimal], bool], unordered: bool) -> Cal
 _BENDS: dict[str, Callable[..., bool]] = {
     **dict.fromkeys(("sqrt", "cbrt"), lambda x: not x), "hypot": lambda x, y: not x and not y,
     "power": lambda x, y: not x and y != y.to_integral_value(), "arctan2": lambda y, x: not y and x <= 0,
+    "fmod": lambda x, y: not EXACT.remainder(x, y),
 }  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Rules that one cotangent does not give away, on numbers alone; edges of domains; one wrong entry among thousands."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,12 @@ def test_order_2_of_a_rule_that_is_one_thing_on_both(square):
 def test_an_edge_nearer_than_the_shortest_step_is_no_mistake(f, distance):
     report = check_grads(lambda p: f(1.0 - p), 1.0 - distance)
     assert report.ok and report.entries[0].error == 0  # steps of 1e-30 stay inside
+
+
+def test_an_edge_nearer_than_any_step_where_there_are_no_digits():
+    """Called on plain floats: the slope grows as the step shrinks, so the steeper gradient is not called wrong."""
+    report = check_formula(lambda p: math.log(float(1 - p)), lambda p: -1 / (1 - p), 1 - 1e-11)
+    assert report.verdict == "precision"
 
 
 def test_an_edge_farther_than_one_step_only():
