@@ -43,7 +43,7 @@ def result(a=2.0, b=-3.0, c=10.0, f=-2.0):
 
 
 nudge = 0.001
-(result(a=2.0 + nudge) - result()) / nudge
+round((result(a=2.0 + nudge) - result()) / nudge, 4)
 
 # %% [markdown]
 # $L$ moves six times as far as $a$ does. This number is the *gradient* of $L$ with respect to $a$, written

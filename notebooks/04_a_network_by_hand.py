@@ -57,10 +57,12 @@ draw(L)
 # $$\frac{\partial L}{\partial a_1} = 2 (y - 1) \cdot v_1 \cdot (1 - h_1^2) \cdot x_1$$
 
 # %%
+for each in p.values():
+    each.zero_grad()  # backward() adds to what is there: every run of this cell begins at 0
 h1 = np.tanh(0.5 * 1.0 - 0.4 * 2.0 + 0.1)
 by_hand = 2 * (y.data - 1) * 0.7 * (1 - h1**2) * 1.0
 L.backward()
-by_hand, p["a1"].grad
+print(f"by hand {by_hand:.4f}, the engine {p['a1'].grad:.4f}")
 
 # %% [markdown]
 # Look at the slopes: the gradient of a hidden weight contains the output weight $v_1$. A neuron that the output
@@ -105,7 +107,8 @@ p, history = train(steps=10, eta=0.2)
 
 # %%
 p, long_history = train(steps=400, eta=0.5)
-{(x1, x2): round(output(p, x1, x2).data, 3) for x1, x2, _ in POINTS}
+for x1, x2, target in POINTS:
+    print(f"({x1:g}, {x2:g}) -> {round(output(p, x1, x2).data, 3) + 0.0:.3f}, wanted {target:g}")
 
 # %% [markdown]
 # ## The forgotten line

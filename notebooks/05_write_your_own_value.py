@@ -119,9 +119,9 @@ L = formula(a, b, lambda x: x.tanh(), lambda x, n: x**n)
 L.name = "L"
 L.backward()
 nudged = formula(Mine(0.7 + 1e-6), Mine(-0.4), tanh, power).data - formula(Mine(0.7), Mine(-0.4), tanh, power).data
-print("yours ", [x.grad for x in mine])
-print("theirs", [x.grad for x in theirs])
-print("a nudge of a:", nudged / 1e-6)
+print("yours ", [round(x.grad, 6) for x in mine])
+print("theirs", [round(x.grad, 6) for x in theirs])
+print("a nudge of a:", round(nudged / 1e-6, 6))
 
 # %%
 step(L, title="The same formula in the engine")

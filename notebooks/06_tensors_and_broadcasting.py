@@ -82,7 +82,7 @@ for ax, (name, table) in zip(axes, {"W": W.data, "∂L/∂W": W.grad}.items()):
 nudged = W.data.copy()
 nudged[0, 1] += 1e-6
 Y2 = X.data @ nudged + b.data
-((Y2 * Y2).sum() - L.data) / 1e-6, W.grad[0, 1]
+print(f"nudged: {((Y2 * Y2).sum() - L.data) / 1e-6:.3f}, by the rule: {W.grad[0, 1]:.3f}")
 
 # %% [markdown]
 # ## Exercises

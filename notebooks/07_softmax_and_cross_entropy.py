@@ -42,7 +42,8 @@ print("e^s =", e.round(4), "  sum =", e.sum().round(4), "  p =", (e / e.sum()).r
 
 # %%
 table = jacobian(softmax)(s)
-table.round(4), table.sum(axis=1).round(12)
+print(table.round(4))
+print("each row adds up to", abs(table.sum(axis=1)).round(12))
 
 # %% [markdown]
 # ## Its rule

@@ -12,7 +12,8 @@ from autograd import draw, step
 from examples import example1_forward_pass as example
 
 found = example.run()
-{name: found[name] for name in ("X", "WQ", "WK", "WV", "WO4")}
+for name in ("X", "WQ", "WK", "WV", "WO4"):
+    print(f"{name}\n{found[name]}")
 
 # %% [markdown]
 # Each row of $X$ is a token: $(1, 0)$ is A, $(0, 1)$ is B.

@@ -13,7 +13,8 @@ from autograd import draw, step
 from examples import example2_single_step as example
 
 found = example.run()
-{name: found[name] for name in ("P", "L", "dL/dlogit")}
+for name in ("P", "L", "dL/dlogit"):
+    print(f"{name:10} {np.round(found[name], 4)}")
 
 # %% [markdown]
 # ## The loss
@@ -45,7 +46,8 @@ stepper.goto("P")
 stepper
 
 # %%
-found["dL/dlogit"], found["P"] - np.eye(4)[2]
+print("dL/dlogit ", found["dL/dlogit"].round(4))
+print("P − onehot", (found["P"] - np.eye(4)[2]).round(4))
 
 # %% [markdown]
 # ## One step down
@@ -53,7 +55,7 @@ found["dL/dlogit"], found["P"] - np.eye(4)[2]
 # $W \leftarrow W - \eta \, \partial L / \partial W$ with $\eta = 0.1$. The loss must fall:
 
 # %%
-found["L"], found["L_new"]
+print(f"L before {found['L']:.6f}, after {found['L_new']:.6f}")
 
 # %%
 SVG(example.plots()["loss.svg"])

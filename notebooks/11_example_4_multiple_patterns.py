@@ -33,7 +33,8 @@ stepper
 found = example.run()
 of_each = np.stack([found[f"dL/dWO{n}"] for n in (1, 2, 3)])
 print("gradients of each pattern, shape", of_each.shape)
-of_each.mean(axis=0), stepper.ledger("WO4").total
+print("their mean\n", of_each.mean(axis=0).round(4))
+print("what the engine sends to WO4\n", stepper.ledger("WO4").total.round(4))
 
 # %%
 SVG(example.plots()["loss.svg"])

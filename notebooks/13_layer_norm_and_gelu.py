@@ -28,16 +28,22 @@ mu, sigma = x.mean(), x.std()
 print("μ =", mu, "  σ =", sigma.round(4), "  x̂ =", ((x - mu) / sigma).round(4))
 
 # %% [markdown]
-# ## Its rule, in three lines
+# ## Its rule, derived
 #
-# A gradient $g_i$ arrives at each $\hat x_i$. The mean depends on every entry, by $\partial\mu/\partial x_j = 1/n$.
-# So does the spread: $\partial\sigma/\partial x_j = \hat x_j / n$ (the chain rule on the root of a mean of squares;
-# the mean's own part is 0, since the $x_i - \mu$ add up to 0). An entry of the result changes by
+# A gradient $g_i$ arrives at each $\hat x_i$. What does one entry $x_j$ change?
+#
+# - The mean, by $\partial\mu/\partial x_j = 1/n$.
+# - The variance $\sigma^2$, the mean of the $(x_i - \mu)^2$, by $2 (x_j - \mu) / n$. (That $\mu$ moves, too, adds
+#   nothing: the $x_i - \mu$ add up to 0.)
+# - So the spread, its root, by $\frac{1}{2 \sigma} \cdot \frac{2 (x_j - \mu)}{n} = \hat x_j / n$.
+#
+# The quotient rule on $\hat x_i = (x_i - \mu) / \sigma$ puts them together:
 #
 # $$\frac{\partial \hat x_i}{\partial x_j}
+# = \frac{[i = j] - 1/n}{\sigma} - \frac{x_i - \mu}{\sigma^2} \cdot \frac{\hat x_j}{n}
 # = \frac{1}{\sigma} \left([i = j] - \frac{1}{n} - \frac{\hat x_i \hat x_j}{n}\right)$$
 #
-# ($[i = j]$ is 1 on the diagonal, 0 elsewhere.) Multiply by $g_i$ and sum over $i$:
+# ($[i = j]$ is 1 if $i$ is $j$, else 0: an entry moves itself.) Multiply by $g_i$ and sum over $i$:
 #
 # $$\frac{\partial L}{\partial x_j}
 # = \frac{1}{\sigma} \left(g_j - \text{mean}(g) - \hat x_j \, \text{mean}(g \hat x)\right)$$
@@ -50,7 +56,7 @@ hat, g = (x - mu) / sigma, np.array([1.0, 0.0, 0.0])
 by_rule = (g - g.mean() - hat * (g * hat).mean()) / sigma
 table = jacobian(lambda x: layer_norm(x, np.ones(3), np.zeros(3), eps=0.0))(x)
 print("rule: ", by_rule.round(4), "  table:", (g @ table).round(4))
-print("adds up to", by_rule.sum().round(12), "  along x̂:", (by_rule * hat).sum().round(12))
+print("sum:", abs(by_rule.sum()).round(12), "  along x̂:", abs((by_rule * hat).sum()).round(12))
 
 # %%
 row = Value(x, name="x")

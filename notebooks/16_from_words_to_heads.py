@@ -36,7 +36,7 @@ draw(L)
 
 # %%
 one_hot = np.eye(3)[tokens]
-one_hot, one_hot @ E.data
+print(one_hot, "times E is", one_hot @ E.data, sep="\n")
 
 # %% [markdown]
 # ## Positions: attention does not see the order
@@ -47,7 +47,8 @@ one_hot, one_hot @ E.data
 # %%
 x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 swapped = x[[1, 0, 2]]
-attention(x, x, x)[-1], attention(swapped, swapped, swapped)[-1]
+print("as written:", attention(x, x, x)[-1].round(4))
+print("swapped:   ", attention(swapped, swapped, swapped)[-1].round(4))
 
 # %% [markdown]
 # For a language that will not do: "dog bites man" is not "man bites dog". So a second table has a row for every
@@ -56,7 +57,8 @@ attention(x, x, x)[-1], attention(swapped, swapped, swapped)[-1]
 # %%
 places = np.array([[0.0, 0.0], [0.0, 0.5], [0.0, 1.0]])
 here, there = x + places, swapped + places
-attention(here, here, here)[-1].round(4), attention(there, there, there)[-1].round(4)
+print("as written:", attention(here, here, here)[-1].round(4))
+print("swapped:   ", attention(there, there, there)[-1].round(4))
 
 # %% [markdown]
 # ## A causal mask: do not look ahead

@@ -27,7 +27,7 @@ WV = Value([[0.0, 1.0, 0.5, 0.0], [1.0, 0.0, 0.0, 0.5], [0.5, 0.0, 0.0, 0.0], [0
 WO = Value([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0], [0.5, 0.0, 0.0, 1.0]], name="WO")
 Q, K, V = X @ WQ, X @ WK, X @ WV
 Q.name, K.name, V.name = "Q", "K", "V"
-Q.data, K.data, V.data
+print("Q", Q.data, "K", K.data, "V", V.data, sep="\n")
 
 # %% [markdown]
 # ## One head
@@ -85,8 +85,8 @@ draw(L)
 # %%
 G = heads.grad
 print("to head 1:\n", G[:, :2], "\nto head 2:\n", G[:, 2:])
-print("V_1 by hand:\n", attn_1.data.T @ G[:, :2])
-print("V, first two columns:\n", V.grad[:, :2])
+print("V_1 by hand:\n", (attn_1.data.T @ G[:, :2]).round(4))
+print("V, first two columns:\n", V.grad[:, :2].round(4))
 
 # %%
 step(L, title="Two heads")
@@ -101,7 +101,7 @@ step(L, title="Two heads")
 layer = nn.MultiHeadAttention(4, 2, bias=False, causal=True)
 layer.qkv.weight.data = np.concatenate([WQ.data, WK.data, WV.data], axis=1)
 layer.out.weight.data = WO.data.copy()
-np.abs(layer(X.data[None]).data[0] - Y.data).max()
+print("largest difference:", np.abs(layer(X.data[None]).data[0] - Y.data).max())
 
 # %% [markdown]
 # ## Exercises

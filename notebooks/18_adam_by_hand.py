@@ -77,7 +77,7 @@ for _ in range(3):
     optimizer.zero_grad()
     valley(x, y).backward()
     optimizer.step()
-x.data, y.data
+print(f"x = {x.data:.6f}, y = {y.data:.6f}")
 
 # %% [markdown]
 # ## Side by side

@@ -83,7 +83,7 @@ print("after the feed-forward part:\n", x2, "\nchances of a b c d e:\n", chances
 # %%
 L = nn.functional.cross_entropy(model(ids[None]), targets[None])
 L.name = "L"
-L.data - loss
+print(f"the model's loss {L.data:.6f}, ours {loss:.6f}")
 
 # %% [markdown]
 # ## Backward
@@ -133,7 +133,8 @@ print("dlogits:\n", dlogits, "\ndx0:\n", dx0)
 model.zero_grad()
 L.backward()
 gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-{name: np.abs(gradients[name] - by_hand).max() for name, by_hand in d.items()}
+for name, by_hand in d.items():
+    print(f"{name:36} largest difference {np.abs(gradients[name] - by_hand).max():.1g}")
 
 # %% [markdown]
 # Now at your own pace: each card of the model, each number, forward and back.

@@ -26,7 +26,8 @@ def formula(a, b):
 
 
 g = compile(formula)
-g(2.0, -3.0)
+result, slopes = g(2.0, -3.0)
+print(f"{result:.6f}, with the slopes {slopes[0]:.6f} and {slopes[1]:.6f}")
 
 # %%
 print(g.source)
@@ -52,7 +53,8 @@ step(L, title="The same, step by step")
 # %%
 alone = {}
 exec(g.source, alone)
-alone["formula"](2.0, -3.0)
+result, slopes = alone["formula"](2.0, -3.0)
+print(f"{result:.6f}, with the slopes {slopes[0]:.6f} and {slopes[1]:.6f}")
 
 # %% [markdown]
 # ## One attention head

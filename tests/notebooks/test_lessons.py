@@ -1,5 +1,6 @@
 """The lessons: complete, readable as text, run from top to bottom, with exercises that judge fairly."""
 
+import ast
 import contextlib
 import importlib
 import json
@@ -65,6 +66,21 @@ def test_each_shows_a_graph_steps_a_plot_and_exercises(path):
         mathml(formula[1] or formula[2])
 
 
+# What a machine writes and a learner stumbles over: np.float64(0.5), -0.0, tables inside a tuple.
+NOISE = re.compile(r"np\.float\d+\(|[(:,] ?array\(\[|(?<!\w\()-0\.0*\b(?!\d)")
+
+
+def run(cell, path, names):
+    """Run a cell; what its last line shows is as short as a person would write it."""
+    tree = ast.parse(cell)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, str(path), "exec"), names)
+    if last is not None:
+        shown = eval(compile(ast.Expression(last.value), str(path), "eval"), names)
+        if isinstance(shown, float | np.generic | np.ndarray | tuple | list | dict):
+            assert not NOISE.search(repr(shown)) and not re.search(r"\.\d{11}", repr(shown)), (path.stem, repr(shown))
+
+
 def run_twice(path, capsys):
     """Run each cell, and again: no gradient doubles, nothing is added twice. Training goes on training."""
     names = {"__name__": "__main__"}
@@ -74,8 +90,9 @@ def run_twice(path, capsys):
         if "markdown" not in found[1]:
             left = []
             for _ in range(1 if needs_torch(path) or "\ncheck(" in cell else 2):
-                exec(compile(cell, str(path), "exec"), names)
+                run(cell, path, names)
                 left.append((state_of(names), capsys.readouterr().out))
+                assert not NOISE.search(left[-1][1]), (path.stem, left[-1][1])
             assert left[0] == left[-1] or "optimizer = nn.optim.AdamW" in cell, cell
 
 

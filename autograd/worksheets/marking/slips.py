@@ -20,6 +20,7 @@ from autograd.engine import Value
 from autograd.expr import Expr
 from autograd.expr.expr import terms_of
 from autograd.formula.scalars.formulas import Entries, Opener
+from autograd.formula.writers.python import python_text
 from autograd.op import OPS
 
 from ..hints import outline
@@ -209,10 +210,11 @@ class Alternatives:
             yield OVERWRITTEN, terms[-1]
 
     def _terms(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
-        terms, known = _terms(e), [outline(rest) for rest in self._without_target(e)]
-        if 1 < len(terms) <= LONGEST_SUM:
-            for i in range(len(terms)):
-                rest = _sum(terms[:i] + terms[i + 1 :])
+        known = [outline(rest) for rest in self._without_target(e)]
+        for part, put in _whole_sums(e):
+            terms = _terms(part)
+            for i in range(len(terms) if len(terms) <= LONGEST_SUM else 0):
+                rest = put(_sum(terms[:i] + terms[i + 1 :]))
                 if not known or outline(rest) not in known:
                     yield TERM, rest
 
@@ -228,7 +230,16 @@ class Alternatives:
     def _divisions(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         for part, put in _places(e):
             if part.op is not None and part.op.name == "div":
-                yield _whose_division(part.args[1]), put(part.args[0])
+                yield self._whose_division(*part.args), put(part.args[0])
+
+    def _whose_division(self, above: Expr, below: Expr) -> Slip:
+        if not below.is_constant:
+            total = _terms(self.sheet.exprs.get(below.name, below))
+            return UNDIVIDED if len(total) > 1 and python_text(above) in map(python_text, total) else NO_DIVISION
+        square = float(below.value) ** 2
+        if float(below.value).is_integer():
+            return NO_MEAN
+        return NO_ROOT if abs(square - round(square)) < 1e-9 else NO_DIVISION
 
     def _factors(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         if self.blank.part.table.kind not in ("gradient", "contribution", "step"):
@@ -383,17 +394,15 @@ def _places(e: Expr, put: Callable[[Expr], Expr] = lambda e: e) -> Iterator[tupl
         yield from _places(part, put_here)
 
 
+def _whole_sums(e: Expr) -> Iterator[tuple[Expr, Callable[[Expr], Expr]]]:
+    """Every sum in a formula that is no part of a longer one."""
+    sums = [(part, put) for part, put in _places(e) if part.op is not None and part.op.name in ("add", "sub")]
+    parts = {id(x) for whole, _ in sums for x in whole.args}
+    yield from ((part, put) for part, put in sums if id(part) not in parts)
+
+
 def _renamed(names: Mapping[str, Expr]) -> Callable[[Expr], Expr | None]:
     return lambda e: names.get(e.name) if e.op is None and e.name else None
-
-
-def _whose_division(divisor: Expr) -> Slip:
-    if not divisor.is_constant:
-        return UNDIVIDED if ".z" in divisor.name else NO_DIVISION
-    square = float(divisor.value) ** 2
-    if float(divisor.value).is_integer():
-        return NO_MEAN
-    return NO_ROOT if abs(square - round(square)) < 1e-9 else NO_DIVISION
 
 
 def _whose_factor(factor: Expr) -> Slip:
