@@ -94,7 +94,8 @@ draw(loss, title="one attention head")
 # The program and the engine agree, up to the rounding of the last digit. The largest difference of each gradient:
 
 # %%
-{leaf.name: float(np.abs(leaf.grad - found).max()) for leaf, found in zip(leaves, gradients)}
+largest = [np.abs(leaf.grad - found).max() for leaf, found in zip(leaves, gradients)]
+print("largest differences:", ", ".join(f"{leaf.name} {gap:.1g}" for leaf, gap in zip(leaves, largest)))
 
 # %% [markdown]
 # From a shell, `handgrad source example3` prints the program of Example 3, with the names of the book.
