@@ -267,14 +267,14 @@ class Module:
         if caller is None:
             return ""
         home = self._home
-        if home is not None and home[0]() is caller and _at(caller, home[1]) is self:
-            return home[2]
-        way = next((way for way, part in caller._walk((), set()) if part is self), None)
-        if way is None:
-            return ""
-        name = _dotted(way)
-        self.__dict__["_home"] = (weakref.ref(caller), way, name)
-        return name
+        if home is None or home[0]() is not caller or _at(caller, home[1]) is not self:
+            self.__dict__.pop("_home", None)
+            known = weakref.ref(caller)
+            for way, part in caller._walk((), set()):  # all of them at once: each of a layer's neurons asks
+                if isinstance(part, Module) and part is not caller:
+                    part.__dict__["_home"] = (known, way, _dotted(way))
+            home = self._home
+        return "" if home is None else home[2]
 
     def _called(self) -> str:
         """How a message refers to this module: its dotted name in the call that is running, and its kind."""

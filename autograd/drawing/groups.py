@@ -261,10 +261,14 @@ def _grouped(
             groups.setdefault(key, Group(key, "module", [], around[depth])).members.append(node)
             copy = copies[key].setdefault(its[depth].serial, Group(key, "module", [], its[depth]))
             copy.members.append(node)
+    readers: dict[Value, list[str]] = {}  # the cards that use a leaf or one of its like
     for leaf in nodes:
         if leaf.op is None and not keep(leaf):
-            users = [user for member in folded.members(leaf) for user in folded.users[member]]
-            keys = list(dict.fromkeys(key_of[user] for user in users))
+            alike = folded.members(leaf)
+            if alike[0] not in readers:
+                users = [user for member in alike for user in folded.users[member]]
+                readers[alike[0]] = list(dict.fromkeys(key_of[user] for user in users))
+            keys = readers[alike[0]]
             if keys and groups.keys() >= set(keys) and (len(keys) == 1 or shared):
                 groups[keys[0]].absorbed.append(leaf)
                 key_of[leaf] = keys[0]

@@ -53,6 +53,7 @@ def fitted(
     base = Reader(source, options)
     sizes: list[int] = []
     best: tuple[float, Reader, Scene, Placement | None] | None = None
+    least: Reader | None = None  # of those with too many cards to lay out
     for rung in _rungs(base):
         if rung == OPEN and boxes and len(base.nodes) > OPENED_UP_TO:
             continue
@@ -60,6 +61,8 @@ def fitted(
         reader = Reader(source, options, rung=rung, base=base)
         cards = reader.folded.size
         most = min(MOST_CARDS, options.max_nodes) if boxes else options.max_nodes
+        if most < cards <= options.max_nodes and (least is None or cards < least.folded.size):
+            least = reader
         if cards > most or (cards in sizes and not rung.tucked):
             continue
         sizes.append(cards)
@@ -74,10 +77,10 @@ def fitted(
                 return reader, turned, placed
             if best is None or scale > best[0]:
                 best = scale, reader, turned, placed
-    if best is None:
-        reader = Reader(source, options, rung=Rung(ends=options.max_nodes), base=base)
-        return reader, reader.scene(), None
-    return best[1:]
+    if best is not None:
+        return best[1:]
+    reader = least or Reader(source, options, rung=Rung(ends=options.max_nodes), base=base)
+    return reader, _noted(reader, reader.scene()), None
 
 
 def _turned(scene: Scene, options: Options, engine: str | None) -> tuple[Scene, Placement | None]:
