@@ -30,7 +30,6 @@ LARGE, HALF = 256.0, 4.0  # rounding units that may lie between right gradients;
 IN_FLOAT32, TEN_DIGITS = 2.0**-23, 2.0**-33  # a constant is rounded: by torch, 1/6 in hardsigmoid; in a user's backward
 MOST = 1000.0  # a difference of more units is never rounding
 NEAR = 8.0  # times how far a call in a coarse precision lies from the same in float64
-SCALES = 1.0, 1.37  # what arrives is made larger by, to see what rounding does
 DRAWS = 3  # times that the numbers of a call are moved
 TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
 EXACT = 2.0**-53
@@ -88,20 +87,15 @@ class Judge:
         """What the library sends when it makes the call on its own in float64, and in the precision of the run; and
         how far its own rounding goes there: how far the two lie apart, or those in float64 and float32.
 
-        So it is torch that says what it adds up, also where terms cancel that our rule never computes. The gradients
-        that arrive are scaled, each time by another number: an error may be small by chance.
+        So the library says what it adds up, also where terms cancel that our rule never computes.
         """
         exact = made_alone(call, value, received, "float64")
         own = exact if call.unit == EXACT else made_alone(call, value, received)
-        if exact is None or own is None:
+        coarse = made_alone(call, value, received, "float32") if call.unit == EXACT and exact is not None else own
+        if exact is None or coarse is None:
             return exact, own, room
-        apart = []
-        for scale in SCALES:
-            scaled = {v: None if g is None else scale * np.asarray(g) for v, g in received.items()}
-            coarse = made_alone(call, value, scaled, "float32" if call.unit == EXACT else None)
-            apart.append(0.0 if coarse is None else distance(scale * exact, coarse) / scale)
-        error = typical(np.sqrt(sum(a * a for a in apart) / len(apart)) + np.zeros(value.shape))
-        return exact, own, np.maximum(room, error * (LARGE * EXACT / 2.0**-24 if call.unit == EXACT else NEAR))
+        share = LARGE * EXACT / 2.0**-24 if call.unit == EXACT else NEAR
+        return exact, own, np.maximum(room, share * typical(distance(exact, coarse)))
 
     def agree(self, ours: Array, theirs: Array, unit: float, rounding: Any = 0.0) -> bool:
         """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""

@@ -8,6 +8,7 @@ import inspect
 import linecache
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,6 +75,21 @@ def returning_line(code: Any) -> Place:
     """The last line at which a function returns."""
     lines = [i.positions.lineno for i in dis.get_instructions(code) if i.opname == "RETURN_VALUE" and i.positions]
     return Place(code.co_filename, max((n for n in lines if n), default=code.co_firstlineno))
+
+
+def assigning_lines(code: Any, number: int) -> list[range]:
+    """The lines of each statement that sets the variable that a function returns in this place of its tuple."""
+    try:
+        lines, start = inspect.getsourcelines(code)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, SyntaxError):  # no source, or not a whole one
+        return []
+    nodes = sorted((n for n in ast.walk(tree) if isinstance(n, ast.stmt)), key=lambda n: n.lineno)
+    given = [n.value.elts if isinstance(n.value, ast.Tuple) else [n.value] for n in nodes
+             if isinstance(n, ast.Return) and n.value is not None]  # fmt: skip
+    names = {x.id for elements in given for x in elements[number : number + 1] if isinstance(x, ast.Name)}
+    return [range(n.lineno + start - 1, (n.end_lineno or n.lineno) + start) for n in nodes
+            if not names.isdisjoint(_targets(n))]  # fmt: skip
 
 
 def written_at(function: Any) -> Place | None:

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from autograd.engine import Value
 from autograd.errors import BackwardError
 
-from ..places import Place, libraries, returning_line
+from ..places import Place, assigning_lines, libraries, returning_line
 from .calls import TorchCall, methods_replaced
 from .tensors import as_array, storage_of, tensors_in
 
@@ -179,7 +179,8 @@ def with_lines(backward: Any, found: dict[Any, list[Place]]) -> Any:
     def noted(ctx: Any, *grads: Any) -> Any:
         with Lines(code) as lines:
             sent = backward(ctx, *grads)
-        found[ctx] = [lines.of(g) for g in (sent if isinstance(sent, tuple | list) else (sent,))]
+        given = sent if isinstance(sent, tuple | list) else (sent,)
+        found[ctx] = [lines.of(g, number) for number, g in enumerate(given)]
         return sent
 
     return noted
@@ -209,11 +210,14 @@ class Lines(TorchDispatchMode):
             self.held.append(tensor)  # so that its memory stays its own
         return out
 
-    def of(self, tensor: Any) -> Place:
-        """The line that last computed a tensor; the one that returns it, if none did."""
+    def of(self, tensor: Any, number: int) -> Place:
+        """The line that last computed what is returned in this place, or set its name; else the one that returns it."""
         key = place_in_memory(tensor) if isinstance(tensor, torch.Tensor) else ()
-        made = [self.at[k] for k in (key, key[:1]) if k in self.at]
-        return Place(self.code.co_filename, max(made)[1]) if made else returning_line(self.code)
+        line = max((self.at[k] for k in (key, key[:1]) if k in self.at), default=(0, 0))[1]
+        assigned = assigning_lines(self.code, number)
+        if assigned and assigned[-1].start > line and not any(line in lines for lines in assigned):
+            line = assigned[-1].start  # `dy = dx`: no operator of torch
+        return Place(self.code.co_filename, line) if line else returning_line(self.code)
 
 
 def place_in_memory(tensor: Any) -> tuple[Any, ...]:

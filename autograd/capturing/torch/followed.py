@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograd.arrays.plain import as_plain
 from autograd.engine import Value
 from autograd.op import OPS
 
@@ -50,8 +51,10 @@ class Followed:
         else:
             same = tensor.is_floating_point() and near(value.data, theirs, unit_of(tensor.dtype))[0]
         if same:
-            if value.requires_grad:
+            ends = value.requires_grad
+            if ends or not np.array_equal(value.data, theirs, equal_nan=True):
                 value = OPS["detached"](value)
-                if cut is not None:
-                    self.cuts[value] = cut
+                value._data = as_plain(theirs)
+            if ends and cut is not None:
+                self.cuts[value] = cut
             self._known[id(tensor)] = tensor, theirs, value
