@@ -32,7 +32,7 @@ MOST = 1000.0  # a difference of more units is never rounding
 NEAR = 8.0  # times how far a call in a coarse precision lies from the same in float64
 DRAWS = 3  # times that the numbers of a call are moved
 TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
-EXACT = 2.0**-53
+EXACT, TINY = 2.0**-53, 2.0**-30
 SUBNORMAL = {2.0**-53: 5e-324, 2.0**-24: 1.4e-45, 2.0**-8: 9.2e-41, 2.0**-11: 6e-8}  # the smallest, by rounding unit
 HANDGRAD, BOTH, UNCLEAR, KINK, LATER, DIGITS = "handgrad", "both", "unclear", "kink", "later", "digits"
 
@@ -71,7 +71,7 @@ class Judge:
         if exact is None or own is None:
             if self.agree(ours, theirs, call.unit, self.rounding(call, value, received, ours)):
                 return None
-        elif self.agree(self.again(call, value, received, 0.0), exact, EXACT, room):
+        elif self.agree(self.again(call, value, received), exact, EXACT, room):
             if self.agree(own, theirs, call.unit, room):
                 return None
             found.wrong = LATER
@@ -138,10 +138,12 @@ class Judge:
         return np.where(np.isfinite(away), away, 0.0)
 
     @np.errstate(all="ignore")
-    def again(self, call: Call, value: Value, received: Received, step: float) -> Array:
+    def again(
+        self, call: Call, value: Value, received: Received, step: float = 0.0, start: Array | None = None
+    ) -> Array:
         """Our gradient when the steps run again in float64, each number moved by a random sign times `step`.
 
-        What is a tie may so be decided otherwise.
+        What is a tie may so be decided otherwise. `start`: other numbers of the Value.
         """
 
         def nudged(data: Any) -> Any:
@@ -153,6 +155,8 @@ class Judge:
         kept = [node._data for node in nodes]
         inputs = set(call.inputs)
         try:
+            if start is not None:
+                value._data = as_plain(start)
             for node in nodes:
                 if node.op is not None and node not in inputs:
                     node._data = node.op.compute(*(x._data if isinstance(x, Value) else x for x in node.inputs))
@@ -187,8 +191,7 @@ class Judge:
     def entry(self, found: Finding, received: Received, index: tuple[int, ...]) -> tuple[float, str]:
         """The finite difference of one entry, and whose gradient it makes wrong there.
 
-        At a kink both are right that lie between the slopes of its sides; at a tie (our gradient `jumps` to that of
-        another entry) all that another entry could have.
+        At a kink both are right that lie between the slopes of its sides; at a tie all that another entry could have.
         """
         ours, theirs = float(found.ours[index]), float(found.theirs[index])
         try:
@@ -204,14 +207,25 @@ class Judge:
             low, high = sorted(sides)
             slack = 1e-3 * (high - low)
             between = all(low - slack <= g <= high + slack for g in (ours, theirs))
-            jumps = self.sizes(found.call, found.value, received, found.ours)[1]
-            if between or (jumps[index] and abs(theirs) <= 1.001 * np.max(np.abs(found.ours))):
+            if between or (abs(theirs) <= 1.001 * np.max(np.abs(found.ours)) and self.ties(found, received, index)):
                 return slope, KINK
         if error > 0.2 * apart:
             return slope, UNCLEAR
         off = [not abs(slope - g) <= max(0.3 * apart, error) for g in (ours, theirs)]
         return slope, {(True, True): BOTH, (False, True): found.call.library, (True, False): HANDGRAD}.get(
             (off[0], off[1]), UNCLEAR)  # fmt: skip
+
+    def ties(self, found: Finding, received: Received, index: tuple[int, ...]) -> bool:
+        """Whether our gradient jumps, at any entry, when this one moves a little to either side."""
+        at = np.asarray(found.value.data, np.float64)
+        away = 0.0
+        for h in (TINY, -TINY):
+            moved = np.array(at)
+            moved[index] += h * (abs(float(at[index])) or 1.0)
+            apart = distance(self.again(found.call, found.value, received, start=moved), found.ours)
+            away = max(away, float(np.max(apart, initial=0.0, where=np.isfinite(apart))))
+        return away > 2.0**-12 * float(np.max(np.abs(found.ours), initial=0.0))
+
 
 
 def units(unit: float) -> float:

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="NOT TESTED: torch is not installed 
 import autograd as ag  # noqa: E402
 from tests.autograd.capturing import written  # noqa: E402
 from tests.autograd.capturing.planted import SLIPS, large, small, with_slip  # noqa: E402
+from tests.autograd.capturing.suspicious import SUSPICIOUS  # noqa: E402
 
 KINDS = [torch.float64, torch.float32]
 FUNCTIONS = {name: f for name, f in vars(written).items() if inspect.isclass(f) and f.__module__ == written.__name__}
@@ -50,4 +51,13 @@ def test_without_the_mistake_all_agree(name, kind):
     torch.manual_seed(0)
     loss, inputs = small(FUNCTIONS[name], kind)
     found = ag.capture(loss, *inputs).compare()
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("kind", [*KINDS, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", SUSPICIOUS)
+def test_what_looks_suspicious_is_right(name, kind):
+    torch.manual_seed(0)
+    f, inputs = SUSPICIOUS[name](kind)
+    found = ag.capture(f, *inputs).compare()
     assert found.ok, found
