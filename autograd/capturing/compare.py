@@ -155,8 +155,9 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
     unused = unreached(run, theirs)
     found.notes += [*run.notes, *unused]
     found.cuts = cuts_of(run)
-    if found.cuts and not unused and (said := recorder.last_word(run, theirs)):
+    if (found.cuts or recorder.exits) and not unused and (said := recorder.last_word(run, theirs)):
         found.notes.append(said)
+        found.cuts += dict.fromkeys(recorder.exits)
     alike: dict[tuple[str, str], list[str]] = {}  # notes on calls of one op
     for item in went.found:
         difference = gap_found(item, run) if isinstance(item, Gap) else call_found(item, theirs)

@@ -224,6 +224,7 @@ def pad(x, pad, mode="constant", value=None):
 def to(x, *args, dtype=None, **kwargs):
     kinds = [a for a in (dtype, *args) if isinstance(a, str)]
     kinds += [str(a.dtype) for a in args if hasattr(a, "dtype")]
+    unless(kinds and np.dtype(kinds[0]).kind != "f", "a cast to integers, where a gradient ends")
     return x if not kinds or np.dtype(kinds[0]) == x.dtype else ag.astype(x, kinds[0])
 
 

@@ -83,6 +83,7 @@ class JaxRecorder:
         self.units: dict[Value, float] = {}
         self.cuts: dict[Value, Cut] = {}
         self.casts: list[Cut] = []
+        self.exits: list[Cut] = []
         self.scopes: dict[str, Scope] = {}
         self.namer = Namer()
 

@@ -20,6 +20,8 @@ from .opaque import opaque_op
 from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
 
+EXITS = {"item": ".item()", "tolist": ".tolist()", "numpy": ".numpy()", "__float__": "float()"}
+
 
 @contextlib.contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
@@ -44,6 +46,15 @@ def watching(recorder: Recorder) -> Iterator[None]:
                 recorder.hooked[value] = place_of(user_frame(LIBRARIES))
         return register(tensor, hook)
 
+    def leaving(name: str, method: Any) -> Any:
+        """A method that hands numbers to Python or NumPy, which may come back as constants."""
+
+        def noted(tensor: Any, **kwargs: Any) -> Any:
+            recorder.note_exit(EXITS[name], tensor)
+            return method(tensor, **kwargs)
+
+        return noted
+
     def ask(tensor: Any, flag: bool) -> None:
         """`x.requires_grad = True` of an input, which already does, but is no leaf here and so must not be asked."""
         if not (flag and tensor.requires_grad):
@@ -51,12 +62,15 @@ def watching(recorder: Recorder) -> Iterator[None]:
 
     try:
         torch.Tensor.register_hook = register_noted
+        for name in EXITS:
+            setattr(torch.Tensor, name, leaving(name, getattr(torch._C.TensorBase, name)))
         torch.Tensor.requires_grad = property(asks.__get__, ask)
         with FunctionCalls(recorder).watched():
             yield
     finally:
         torch.Tensor.register_hook = register
-        del torch.Tensor.requires_grad
+        for name in ("requires_grad", *EXITS):
+            delattr(torch.Tensor, name)
         for hook in hooks:
             hook.remove()
 

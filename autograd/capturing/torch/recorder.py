@@ -70,6 +70,7 @@ class Recorder(TorchDispatchMode):
         self.namer = Namer()
         self.leaves: dict[str, Value] = {}
         self.edges: dict[Value, list[Any]] = {}  # torch's places for the gradient of a Value, if it has any
+        self.placed: dict[tuple[Any, int], Value] = {}  # the first Value of each of these places
         self.units: dict[Value, float] = {}  # the rounding unit of what torch holds for a Value
         self.coarsest = 0.0  # that of the results since the Function being called began
         self.calls: list[TorchCall] = []
@@ -85,6 +86,7 @@ class Recorder(TorchDispatchMode):
         self._constants: dict[int, tuple[Any, int, Any]] = {}  # tensors without a gradient: version, numbers
         self.followed = Followed()
         self.casts: list[Cut] = []  # to integers
+        self.exits: list[Cut] = []  # numbers that Python took, which may or may not come back
         self.writes: list[tuple[int, int, Place | None]] = []  # to memory that a gradient flows through
         self.tensors: dict[Value, Any] = {}  # the leaves that ask for a gradient
         self.again: Any = None  # the model, what it was called with, and which Value each real input is
@@ -136,7 +138,9 @@ class Recorder(TorchDispatchMode):
         if tensor.is_floating_point():
             self.units[value] = unit_of(tensor.dtype)
         if tensor.requires_grad:
-            self.edges[value] = [edge_of(tensor)]
+            edge = edge_of(tensor)
+            self.edges[value] = [edge]
+            self.placed[edge.node, edge.output_nr] = value
             self.tensors[value] = tensor
         for hook in (tensor._backward_hooks or {}).values():
             self.hooked[value] = written_at(hook)
@@ -180,7 +184,7 @@ class Recorder(TorchDispatchMode):
             if not written:
                 self._follow(func, results, ours)
             if name_of(func) == "_to_copy" and not (self.inside or any(x.is_floating_point() for x in results)):
-                self.casts += [self._cut(f"a cast to {str(results[0].dtype).removeprefix('torch.')}")]
+                self.casts += [self.cut(f"a cast to {str(results[0].dtype).removeprefix('torch.')}")]
             if not self.inside and not any(x.requires_grad for x in (*results, *written)):
                 self._hide(written)
                 return out
@@ -233,7 +237,7 @@ class Recorder(TorchDispatchMode):
         if self.memory.touched(tensor):
             self.writes.append((began, storage_of(tensor), place_of(user_frame(LIBRARIES))))
 
-    def _cut(self, name: str) -> Cut:
+    def cut(self, name: str) -> Cut:
         """A gradient ends on the user's line that is running. torch calls `.data` detach, too."""
         place = place_of(user_frame(LIBRARIES))
         text = place.text if place is not None else ""
@@ -242,6 +246,12 @@ class Recorder(TorchDispatchMode):
         elif not torch.is_grad_enabled():
             name = "no_grad"
         return Cut(None, None, name) if place is None else Cut(place.file, place.line, name, text)
+
+    def note_exit(self, how: str, tensor: Any) -> None:
+        """Numbers that follow from the leaves are handed to Python."""
+        with self.aside():
+            if tensor.is_floating_point() and self._decides(tensor):
+                self.exits.append(self.cut(how))
 
     def _decides(self, tensor: Any) -> bool:
         """Whether a tensor's numbers change with those of the leaves: it is one of our Values, or follows from one."""
@@ -254,7 +264,7 @@ class Recorder(TorchDispatchMode):
             carried = isinstance(value, Value) and value.requires_grad if self.inside else tensor.requires_grad
             if tensor.dtype is torch.bool or not carried:
                 if cut is None and isinstance(value, Value) and value.requires_grad and not self.inside:
-                    cut = self._cut(name_of(func))
+                    cut = self.cut(name_of(func))
                 self.followed.add(tensor, value, cut)
 
     def _before(self, args: Any, kwargs: Any, written: list[Any]) -> Any:
@@ -296,7 +306,9 @@ class Recorder(TorchDispatchMode):
     def place(self, value: Value, tensor: Any) -> None:
         """Note where torch has the gradient of a Value: a gradient taken inside of the model makes several places."""
         if value.requires_grad and value not in self.edges and not self.memory.tangled(tensor):
-            self.edges[value] = [edge_of(tensor)]
+            edge = edge_of(tensor)
+            if self.placed.setdefault((edge.node, edge.output_nr), value) is value:  # two, after a write through .data
+                self.edges[value] = [edge]
 
     def constant(self, tensor: Any) -> Any:
         """The numbers of a tensor as they are now."""
@@ -500,6 +512,7 @@ class Recorder(TorchDispatchMode):
             self.latest = max(self.latest, edge.node._sequence_nr())
             if not self.memory.tangled(tensor):
                 self.edges.setdefault(value, [edge])
+                self.placed[edge.node, edge.output_nr] = value
 
 
 def refuse_sparse(tensor: Any) -> None:

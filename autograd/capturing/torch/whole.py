@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 from torch.utils._pytree import tree_flatten, tree_map
 
 from autograd.engine import Value
@@ -34,14 +35,14 @@ def said_of_loss(run: Run, theirs: Any, seed: int = 0) -> str:
              for v in recorder.tensors}  # fmt: skip
     slope = sum(float(np.sum(g * moves[v])) for v in moves if (g := theirs.arrived(v)) is not None)
     try:
-        h = 2.0**-14 if unit < 1e-12 else 2.0**-7
+        h = 2.0**-14 if unit < 1e-12 else 2.0**-9
         wide, narrow = (
             (loss_at(run, theirs, moves, s) - loss_at(run, theirs, moves, -s)) / (2 * s) for s in (h, h / 2)
         )
     except Exception:  # a model that cannot run twice
         return ""
     extrapolated = narrow + (narrow - wide) / 3
-    room = max(4 * abs(narrow - wide), TRUSTED[unit] * max(abs(extrapolated), abs(slope)))
+    room = max(abs(narrow - wide), TRUSTED[unit] * max(abs(extrapolated), abs(slope)))
     if not math.isfinite(extrapolated) or abs(extrapolated - slope) <= room:
         return ""
     return (f"along a random direction the loss moves by {extrapolated:.4g}, torch's gradient says {slope:.4g}: what "
@@ -61,12 +62,13 @@ def loss_at(run: Run, theirs: Any, moves: dict[Value, Any], step: float) -> floa
 
     inner = set(given.values())
     args, kwargs = tree_map(moved, (inputs, keywords))
+    kept = tuple(t for m in recorder.modules for t in (*m.parameters(recurse=False), *m.buffers(recurse=False)))
     try:
-        for value, tensor in recorder.tensors.items():
-            if value not in inner:
-                tensor.data.add_((step * torch.tensor(moves[value])).to(tensor.dtype))
-        recorder.kept.rewind()
-        with torch.enable_grad():
+        with _unsafe_preserve_version_counter(kept), torch.enable_grad():  # a backward pass may still come
+            for value, tensor in recorder.tensors.items():
+                if value not in inner:
+                    tensor.data.add_((step * torch.tensor(moves[value])).to(tensor.dtype))
+            recorder.kept.rewind()
             out = model(*args, **kwargs)
     finally:
         for value, tensor in recorder.tensors.items():

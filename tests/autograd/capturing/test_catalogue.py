@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)")
 
 import autograd as ag  # noqa: E402
-from tests.autograd.capturing import written  # noqa: E402
+from tests.autograd.capturing import beside, written  # noqa: E402
 from tests.autograd.capturing.planted import SLIPS, large, small, with_slip  # noqa: E402
 from tests.autograd.capturing.suspicious import SUSPICIOUS  # noqa: E402
 
@@ -61,3 +61,44 @@ def test_what_looks_suspicious_is_right(name, kind):
     f, inputs = SUSPICIOUS[name](kind)
     found = ag.capture(f, *inputs).compare()
     assert found.ok, found
+
+
+# --- mistakes outside of a backward ----------------------------------------------------------------------------
+
+
+def spoilt(mistake, kind):
+    """What is said of a model with a mistake in it, and its line."""
+    torch.manual_seed(0)
+    found = ag.capture(beside.Model(mistake).to(kind), torch.randn(3, 4).to(kind)).compare()
+    lines, start = inspect.getsourcelines(beside.masked if mistake is beside.dropout_drawn_again else mistake)
+    return found, (beside.__file__, start + next(i for i, line in enumerate(lines) if "# here" in line))
+
+
+@pytest.mark.filterwarnings("ignore:Converting a tensor")
+@pytest.mark.parametrize("mistake", beside.ENDS, ids=lambda f: f.__name__)
+def test_where_a_gradient_ends(mistake):
+    """In float64: that numbers which left torch come back is seen by how the loss moves, here by a thousandth."""
+    found, place = spoilt(mistake, torch.float64)
+    assert found.ok
+    assert [(cut.how, (cut.file, cut.line)) for cut in found.cuts] == [(beside.ENDS[mistake], place)]
+    told = "the loss moves by" in str(found) or "no gradient reaches" in str(found)
+    assert told != beside.ENDS[mistake].startswith("a cast")  # the loss is flat between two integers
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("mistake", [*beside.SAVED, *beside.HOOKS], ids=lambda f: f.__name__)
+def test_a_mistake_between_calls(mistake, kind):
+    found, place = spoilt(mistake, kind)
+    assert (found.first.file, found.first.line) == place
+    assert ("hook" if mistake in beside.HOOKS else "used other numbers than its forward") in str(found)
+
+
+def test_numbers_that_are_only_looked_at_end_nothing():
+    def loss(x):
+        h = x.sin()
+        assert h.max().item() < 2
+        assert len(h.tolist()) == 3
+        assert h.detach().numpy().shape == (3,)
+        return h.sum()
+
+    assert not ag.capture(loss, torch.randn(3)).compare().cuts
