@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from autograd.derivatives import check_function
-from autograd.engine import Value
 from autograd.errors import GradientError
 from autograd.tree import flatten, unflatten
 
@@ -20,7 +19,7 @@ from .layers import LayerSubject
 from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
 from .probe import EPS64, Probe
 from .report import Part, Report
-from .subject import Array, PlainSubject, Subject, cotangents, gives_back
+from .subject import Array, PlainSubject, Subject, cotangents, gives_back, plain_result
 from .trust import blame_not_linear, call_repeats, replay_repeats, second_pull
 from .verdict import Judged, judge
 
@@ -130,10 +129,9 @@ def _moved(inputs: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
     rng = np.random.default_rng(seed)
 
     def moved(x: Any) -> Any:
-        data = x._data if isinstance(x, Value) else x
-        if np.asarray(data).dtype.kind != "f" or data is None:
+        data = np.asarray(plain_result(x))
+        if data.dtype.kind != "f":
             return x
-        data = np.asarray(data)
         size = float(np.abs(data, where=np.isfinite(data), out=np.zeros(data.shape)).max(initial=0.0)) or 1.0
         low = 0.0 if np.all(data >= 0) else -0.3
         new = np.where(data == 0, size * rng.uniform(low, 0.3, data.shape), data * rng.uniform(0.7, 1.3, data.shape))

@@ -135,6 +135,7 @@ def _noise(up: Array, down: Array, quotients: Array, h: Array, least: float) -> 
     waits = ((up[:, -1] == 0) & (down[:, -1] == 0)) & np.isfinite(moved).all(1)
     smallest = np.min(np.where(moved > 0, moved, np.inf), axis=1)
     jump = np.where(waits & np.isfinite(smallest), smallest, 0.0)
+    jump = np.where(waits & ~np.isfinite(smallest), jump.max(initial=0.0), jump)  # and the others by as much
     return np.maximum(np.maximum(scatter, jump), least)
 
 

@@ -184,8 +184,8 @@ class Probe:
         if self.replay is None or self.x.size < FEW * len(self.shapes):  # mostly scalars: one replay for many of them
             portion = max(8, min(portion, 4 * TOGETHER // self.x.size))
             for i in range(0, values.size, portion):
-                some = slice(i, i + portion)
-                changes[some] = self.changes(self._rows(places[some], values[None, some]))
+                part = slice(i, i + portion)
+                changes[part] = self.changes(self._rows(places[part], values[None, part]))
             return changes
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.shapes)):

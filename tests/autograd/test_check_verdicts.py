@@ -572,6 +572,19 @@ def test_forms_of_forward_and_backward():
         check_layer(Scaled, draw(3))
 
 
+@pytest.mark.parametrize("n", [1, 5, 50])
+def test_a_function_that_rounds_inside_makes_no_right_gradient_wrong(n):
+    x = np.random.default_rng(n).normal(size=n)
+    for inside in (np.float32, lambda s: np.round(s, 3), lambda s: np.float32(s + 1e3)):
+        report = check_formula(lambda x, inside=inside: float(inside((x**2).sum())), lambda x: 2 * x, x)
+        assert report.verdict in ("pass", "precision"), report
+    assert check_formula(lambda x: float(np.float32((x**2).sum())), lambda x: 2.2 * x, x).verdict == "wrong"
+
+
+def test_what_rounding_chose_stays_chosen_in_digits():
+    assert check_grads(lambda x: ag.where(1.0 + x > 1.0, x * x, 5 * x), 1e-20, digits="always").ok
+
+
 def test_a_course_s_pair_of_functions():
     def forward(x, gamma, beta, eps=1e-5):
         std = np.sqrt(x.var(axis=0) + eps)
