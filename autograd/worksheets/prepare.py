@@ -121,11 +121,12 @@ def constants(words: Derivation) -> Iterator[Table]:
         if node.op is None:
             continue
         seen: set[int] = set()
-        for line in words.forward(node)[:-1]:
+        sent = words.backward(node, node.data) if node.requires_grad else []  # of any gradient: constants need none
+        named = {line.result.name: line for lines in (words.forward(node), *filter(None, sent)) for line in lines[:-1]}
+        for name, line in named.items():
             symbols = list(line.formula.symbols())
             if symbols and all(isinstance(e.node, np.ndarray) for e in symbols):
                 seen |= {id(e.node) for e in symbols}
-                name = line.result.name
                 yield _constant(f"{words.name(node)}.{name}", name, node, line.result.value)
         for x in node.inputs:
             if isinstance(x, np.ndarray) and id(x) not in seen and not _is_data(x) and 0 < x.size <= MOST_SHOWN:
