@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from autograd.derivatives import check_function, hvp, jvp
+from autograd.engine import Value
 from autograd.errors import DataError, TraceError
 from autograd.modes import modes
 from autograd.tree import flatten, unflatten
@@ -23,9 +24,9 @@ from .tracing.inputs import is_leaf, rebuild, take_apart
 from .tracing.leaf_names import parameter_names, split_leaves
 from .tracing.numbers import Number, unwrapped
 from .tracing.trace import Origin, gradient_values, states_of
-from .versions import MOST, Family, Version
+from .versions import MOST, Version
 
-_CACHE_LIMIT = 64  # kinds of inputs, each with its programs, kept per function
+_CACHE_LIMIT = 64  # kinds of inputs, and programs for each of them
 
 
 def compile(
@@ -95,7 +96,7 @@ class Compiled:
             raise TypeError("batch= says what is split over devices; say how many there are, devices=8")
         if devices is not None and self.backend != "jax":
             raise ValueError(f"devices= needs backend='jax', which knows of devices; got {self.backend!r}")
-        self._families: dict[Any, list[Family]] = {}
+        self._kinds: dict[Any, list[Version]] = {}
         self._lock = threading.RLock()
         self._last: Version | None = None
         self._constants: dict[str, None] = {}
@@ -114,24 +115,25 @@ class Compiled:
                 f"a compiled function takes its inputs by their places, as its gradients have them; got {name}=. Write "
                 f"g(x, {name}), or fix it before: compile(functools.partial(f, {name}=...))"
             )
-        if modes.tracer is not None:
-            return self._inside(inputs)
-        version = self._last
-        given = None if version is None else version.quick_inputs(inputs)
-        if version is None or given is None:
-            version, leaves = self._version(inputs)
-            given = [origin.fetch(leaves) for origin in version.origins] if version.is_plain else None
-        if version.is_plain:
-            results = version.nested(version.run(given))  # type: ignore[arg-type]
-        else:
-            results = self._decided(version, inputs, given)
+        results = self._called(inputs) if modes.tracer is None else self._inside(inputs)
         if self.wrt is None or not self.gradients:
             return results
         return results[0], tuple(g if i in self.wrt else None for i, g in enumerate(results[1]))
 
+    def _called(self, inputs: Sequence[Any]) -> Any:
+        """A call that runs a program."""
+        version = self._last
+        given = None if version is None else version.quick_inputs(inputs)
+        if version is None or given is None:
+            version, leaves = self._version(inputs)
+            given = version.fetched(leaves) if version.is_plain else None
+        if version.is_plain:
+            return version.nested(version.run(given))  # type: ignore[arg-type]
+        return self._decided(version, inputs, given)
+
     def _decided(self, version: Version, inputs: Sequence[Any], given: list[Any] | None) -> Any:
         """A call of a function that decides by its inputs: the version whose decisions are those of this call."""
-        family, leaves = version.family, None
+        leaves = None
         tried: list[Version] = []
         while True:
             before = states_of(version.origins)
@@ -145,15 +147,14 @@ class Compiled:
             for generator, state in before:
                 generator.state = state
             tried.append(version)
-            assert family is not None
-            alike = [v for v in family.versions if v not in tried and v.outcomes[: len(decided)] == decided]
-            given = None
-            if alike:
-                version = alike[0]
+            alike = (v for v in version.siblings if v not in tried and v.outcomes[: len(decided)] == decided)
+            following, given = next((v for v in alike if v.fits()), None), None
+            if following is not None:
+                version = following
                 continue
             leaves = take_apart(inputs)[0] if leaves is None else leaves
             with self._lock:
-                self._last = version = self._added(family, inputs, leaves)
+                self._last = version = self._added(version.siblings, inputs, leaves)
             return version.finish(version.run(version.fetched(leaves)))
 
     def program(self, *inputs: Any) -> Program:
@@ -210,42 +211,32 @@ class Compiled:
         """A version for such inputs, and their leaves."""
         leaves, key = take_apart(inputs)
         with self._lock:
-            families = self._families.setdefault(key, [])
-            family = next((family for family in families if family.fits()), None)
-            if family is None:
-                version = self._traced(inputs, leaves)
-                family = version.family = Family(version.outside, [version])
-                families.append(family)
-                if len(self._families) + len(families) > _CACHE_LIMIT:
-                    oldest = next(iter(self._families))
-                    self._families[oldest].pop(0)
-                    if not self._families[oldest]:
-                        del self._families[oldest]
-            self._last = family.versions[-1]
+            versions = self._kinds.setdefault(key, [])
+            version = next((v for v in reversed(versions) if v.fits()), None)
+            self._last = version or self._added(versions, inputs, leaves)
+            if len(self._kinds) > _CACHE_LIMIT:
+                del self._kinds[next(iter(self._kinds))]
             return self._last, leaves
 
     def _versions(self) -> list[Version]:
         """All programs that there are."""
-        return [version for families in self._families.values() for family in families for version in family.versions]
+        return [version for versions in self._kinds.values() for version in versions]
 
-    def _traced(self, inputs: Sequence[Any], leaves: list[Any]) -> Version:
-        version = Version(self.f, inputs, leaves, self.gradients, self._build, self._keeps)
-        if self.devices is not None and not version.is_plain:
-            raise TraceError("with devices= a function may not decide by its inputs, nor change numbers outside")
-        self._constants |= dict.fromkeys(version.constants)
-        return version
-
-    def _added(self, family: Family, inputs: Sequence[Any], leaves: list[Any]) -> Version:
-        """One more version: a decision came out as in none of the others."""
-        if len(family.versions) >= MOST:
-            lines = Counter(line for version in family.versions for line in version.lines)
+    def _added(self, versions: list[Version], inputs: Sequence[Any], leaves: list[Any]) -> Version:
+        """One more version for inputs of this kind: what lies outside is another, or a decision came out otherwise."""
+        lines = Counter(line for v in versions if v.outcomes and v.fits() for line in set(v.lines))
+        if sum(bool(v.outcomes and v.fits()) for v in versions) >= MOST:
             raise TraceError(
                 f"{lines.most_common(1)[0][0]}\ndecides by the inputs in more than {MOST} ways, each of which needs a "
                 "program of its own. Write where(condition, a, b) for a branch."
             )
-        version = self._traced(inputs, leaves)
-        version.family = family
-        family.versions.append(version)
+        version = Version(self.f, inputs, leaves, self.gradients, self._build, self._keeps, versions)
+        if self.devices is not None and not version.is_plain:
+            raise TraceError("with devices= a function may not decide by its inputs, nor change numbers outside")
+        self._constants |= dict.fromkeys(version.constants)
+        versions.append(version)
+        if len(versions) > _CACHE_LIMIT:
+            versions.pop(0)
         return version
 
     def _inside(self, inputs: Sequence[Any]) -> Any:
@@ -259,24 +250,25 @@ class Compiled:
 
         args = [rebuild(x, source, lambda module: sources.extend(module.parameters())) for x in inputs]
         returned = self.f(*args)
-        if not self.gradients:
-            return returned
-        real = [x for x in sources if x.dtype.kind == "f" and x.requires_grad]
-        slopes = dict(zip(real, gradient_values(unwrapped(returned), real)))
         flat, structure = flatten(returned)
-        detached = unflatten(structure, [Number(modes.tracer.detached(unwrapped(x))) for x in flat])
-        rest = iter([Number(slopes[x]) if x in slopes else None for x in sources])
+        results = unflatten(structure, list(map(_as_number, flat)))  # no gradient flows through a compiled function
+        if not self.gradients:
+            return results
+        real = [x for x in sources if x.dtype.kind == "f" and x.requires_grad]
+        slopes = dict(zip(real, map(_as_number, gradient_values(unwrapped(returned), real))))
+        rest = iter([slopes.get(x) for x in sources])
 
         def mirrored(x: Any) -> Any:
             if isinstance(x, dict):
                 return {key: mirrored(part) for key, part in x.items()}
             if isinstance(x, (list, tuple)):
-                return type(x)(map(mirrored, x))
+                parts = list(map(mirrored, x))
+                return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
             if hasattr(x, "named_parameters"):
                 return {path: next(rest) for path, _ in x.named_parameters()}
             return next(rest) if is_leaf(x) or isinstance(x, Number) else None
 
-        return detached, tuple(mirrored(x) for x in inputs)
+        return results, tuple(mirrored(x) for x in inputs)
 
     def _build(self, program: Program, origins: Sequence[Origin], args: Sequence[Any]) -> Runner:
         if self.devices is None:
@@ -287,3 +279,9 @@ class Compiled:
     def __repr__(self) -> str:
         name = getattr(self.f, "__name__", type(self.f).__name__)
         return f"<compiled {name}, backend {self.backend!r}, {len(self._versions())} program(s)>"
+
+
+def _as_number(x: Any) -> Any:
+    """What a compiled function gives inside of a function that is traced."""
+    value = unwrapped(x)
+    return Number(modes.tracer.detached(value)) if isinstance(value, Value) else x

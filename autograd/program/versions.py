@@ -1,11 +1,13 @@
-"""Versions of a compiled function: one program for each way in which its decisions came out."""
+"""Versions of a compiled function: one program for each way in which its decisions came out, and for each state of
+what lies outside of it.
+"""
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,24 +24,10 @@ from .program import Program, renumbered
 from .tracing.exits import Guard
 from .tracing.inputs import Names, mirrored, other_type, quick_inputs, rebuild
 from .tracing.leaf_names import kinds_of_leaves
-from .tracing.outside import Outside
 from .tracing.trace import Origin, Traced, fetched_aside, trace
 from .tracing.twice import traces
 
 MOST = 16  # versions of a function for inputs of one kind
-
-
-@dataclass
-class Family:
-    """The versions for inputs of one kind and one state of what lies outside."""
-
-    outside: Outside
-    versions: list[Version] = field(default_factory=list)
-
-    def fits(self) -> bool:
-        """Whether what lies outside is as it was when these were traced."""
-        first = self.versions[0]
-        return first.fits_outside() and self.outside.is_same()
 
 
 class Version:
@@ -48,14 +36,16 @@ class Version:
     def __init__(
         self, f: Callable[..., Any], args: Sequence[Any], leaves: list[Any], gradients: bool,
         build: Callable[[Program, Sequence[Origin], Sequence[Any]], Runner], keeps: Keeps | None = None,
+        siblings: Sequence[Version] = (),
     ) -> None:  # fmt: skip
         begin = time.perf_counter()
-        self.f, self.gradients, self._keeps = f, gradients, keeps
+        self.f, self.gradients, self._keeps, self.siblings = f, gradients, keeps, siblings
         self._trace(args, leaves, build)
         self.seconds = time.perf_counter() - begin
 
     def _trace(self, args: Sequence[Any], leaves: list[Any], build: Callable[..., Runner]) -> None:
-        found = traces(self.f, args, leaves)
+        changed = {place.id(): place for version in self.siblings for place in version.left}
+        found = traces(self.f, args, leaves, list(changed.values()))
         tracer = found.one.tracer
         self.outside, self.grown, self.texts = found.outside, found.grown, list(dict.fromkeys(tracer.texts))
         self.constants = [*tracer.constants, *found.outside.unseen]
@@ -76,12 +66,11 @@ class Version:
         self.origins = self.traced.origins
         self.run: Runner = build(self.program, self.origins, args)
         self.is_plain = not self.left and not self.outcomes
-        self.fits_outside = self._fits_outside()
+        self.fits = self._fits()
         self.quick_inputs = quick_inputs(args, self._lines, self.origins, getattr(self.run, "reader", None))
         if self.outcomes and any(origin.kind == "drawn" for origin in self.origins):
             self.quick_inputs = lambda args: None  # the generators are set back for another version
         self.nested = self._nest(args)
-        self.family: Family | None = None
 
     @functools.cached_property
     def readable(self) -> Program:
@@ -93,24 +82,21 @@ class Version:
 
     # --- before a call --------------------------------------------------------------------------------------
 
-    def _lines(self, names: Names) -> Any:
-        yield from self._type_lines(names)
-        yield from self.outside.lines(names)
-
-    def _type_lines(self, names: Names) -> Any:
-        """Lines that return None if a number outside has another type than when this was traced."""
+    def _lines(self, names: Names) -> Iterator[str]:
+        """Lines that return None if what lies outside is not as it was when this was traced."""
+        names.known["ndarray"] = np.ndarray
         for place in self.left:
             if line := place.line(names):
                 yield line
         for origin in self.origins:
             if origin.kind == "captured" and not isinstance(origin.held, np.ndarray):
                 yield f"if {other_type(origin.held, names)}: return None"
+        yield from self.outside.lines(names)
 
-    def _fits_outside(self) -> Callable[[], bool]:
+    def _fits(self) -> Callable[[], Any]:
         names = Names()
-        names.known |= {"ndarray": np.ndarray}
-        body = "\n    ".join([line.replace("return None", "return False") for line in self._type_lines(names)])
-        exec(f"def fits():\n    {body}\n    return True", names.known)
+        body = "\n    ".join([*self._lines(names), "return True"])
+        exec(f"def fits():\n    {body}", names.known)
         return names.known["fits"]
 
     # --- a call ---------------------------------------------------------------------------------------------

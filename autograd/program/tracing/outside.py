@@ -136,10 +136,6 @@ class Outside:
 
     # --- whether it is as it was ----------------------------------------------------------------------------
 
-    def is_same(self) -> bool:
-        """Whether everything is as it was."""
-        return not any(self._differs(n) for n in range(len(self.holders)))
-
     def _differs(self, n: int) -> bool:
         now, known = self.holders[n].contents(), self.known[n]
         if now.keys() != known.keys() or any(not _equal(now[name], x) for name, x in known.items()):

@@ -37,11 +37,15 @@ class Traces:
     grown: list[str]  # outside, that it only adds to
 
 
-def traces(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> Traces:
-    """Call f twice; TraceError if it does not do the same, or changes something outside that a program cannot."""
+def traces(
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], places: Sequence[Place] = ()
+) -> Traces:
+    """Call f twice; TraceError if it does not do the same, or changes something outside that a program cannot.
+
+    places  outside, that it is known to change in other calls
+    """
     roots = [f, *(x for x in args if is_module(x))]
     before = Outside(roots, largest=float("inf"))
-    places: list[Place] = []
     grown: Grown = []
     try:
         first = _first_call(f, args, leaves, before)
