@@ -6,6 +6,17 @@
 >>> b.backward()
 >>> a.grad
 0.8
+
+engine        read this first       gradients, attached   what gradients must fit; names, hooks, copies
+op            an op's block         about, samples        what it tells a learner; inputs to test it on
+ops/          the table             op_errors, errors     what is said where something fails
+arrays/       NumPy's side          modes, callers        what is recorded; the user's line
+expr/         rules as text         derivatives, custom   grad and its kin; ops of your own
+tree, graph   nested inputs, order  names, micrograd      other libraries' names; micrograd's Value
+
+Readers, each above the one before: program/ check/ formula/ drawing/ (repeats) stepping/ worksheets/ playing/
+capturing/ cli/ (__main__). digits/ runs ops in 90 digits, saving/ writes files, pytest_plugin checks gradients in
+tests. At HIPS autograd's addresses: numpy/ scipy/ misc/ extend hips builtins core tracer test_util wrap_util.
 """
 
 import builtins as _builtins

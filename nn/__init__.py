@@ -4,6 +4,12 @@
 >>> model = nn.Sequential(nn.Linear(2, 8, rng=0), nn.functional.relu, nn.Linear(8, 1, rng=1))
 >>> model.count()
 33
+
+module       Module, Parameter; buffer, containers, printing   functional/   the formulas of the layers
+layers/      one file a family; scalar: micrograd's network    init          how parameters start
+optim        optimizers, on _cells; schedules                  train         fit, on _steps; history, plot
+io           files; checkpoint: a run as a file                interop       weights to and from PyTorch
+memory       a setting for long trainings                      _clash        is the package beside ours?
 """
 
 from typing import NoReturn as _NoReturn

@@ -1,6 +1,7 @@
 """Imports point one way: each layer imports those below it, at the top of a module or inside of a function."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -80,3 +81,13 @@ def test_importing_autograd_loads_no_reader():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"engine", "ops", "derivatives"} <= set(loaded)
     assert not {name for name in loaded if layer_of(f"autograd.{name}") in ORDER[ORDER.index("extend") :]}
+
+
+def test_every_package_lists_its_modules():
+    unlisted = []
+    for package in [*ROOT.glob("autograd/**/__init__.py"), ROOT / "nn" / "__init__.py"]:
+        told = package.read_text(encoding="utf-8")
+        modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__", "version"}
+        unlisted += [f"{package.parent.relative_to(ROOT)}: {module}" for module in sorted(modules)
+                     if not module.startswith("_") and not re.search(rf"\b{module}\b", told)]  # fmt: skip
+    assert not unlisted

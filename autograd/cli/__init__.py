@@ -1,4 +1,5 @@
-"""The command line, one module a command: `commands/`.
+"""The command line, one module a command: `commands/`. `target` finds the graph that a command is to show, `output`
+spells characters that a terminal lacks.
 
 To add a command: write `autograd/cli/commands/<name>.py` with a function
 

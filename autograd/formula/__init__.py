@@ -14,4 +14,6 @@ Five sentences say how the modules fit together:
 5. `digits` chooses how many digits each number of some lines gets, so that they come out on a calculator; `numbers`
    prints a number, `writers/` a formula as text, code, arithmetic, MathML or LaTeX, and `text` shortens, measures and
    escapes what the user wrote.
+
+`grammar` is the table of the formulas that people type, which `playing/` and the pages read.
 """

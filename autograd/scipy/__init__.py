@@ -2,4 +2,8 @@
 
     from autograd.scipy.stats import norm
     from autograd.scipy.special import gammaln, logsumexp
+
+special     gamma, beta, Bessel and error functions     stats/       densities and their logarithms
+linalg      square roots, triangular and banded systems signal       convolve
+integrate   odeint, by the adjoint equation
 """

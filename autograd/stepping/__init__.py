@@ -2,10 +2,13 @@
 
     Walk (formula/walk.py) ──▶ Steps (data) ──▶ Stepper, with a cursor ──▶ terminal · page · notebook · pictures
 
+snapshot    the graph as it was: later edits of leaves do not reach it
 steps       Step, Contribution, Ledger: what one step does, with its lines (`autograd/formula/`)
 folding     modules as single steps, and what one step does inside
+cursor      next, back, goto, run to a breakpoint
 stepper     `step` and the Stepper it returns
 questions   why now, why +=, why so small, why NaN: answers about one step
+entries     any entry of an array: the line that made it
 explaining  `explain`: why a gradient is what it is
 terminal    a step as text, and stepping with keys
 picture     the graph while it is stepped through, laid out once

@@ -11,6 +11,9 @@ may share memory with the other, nor with what the runner keeps. A runner is cal
 It is held to the interpreter, `interpreter.run`.
 
 A backend may have a function `keeps(op, inputs)`, which says of an op with a lowering that it runs it as it is.
+In this package: `interpreter`, the reference; `numpy`, which writes a Python function (`plan`: where each number lives,
+`numpy_ops`: the lines of each op, `numpy_passes`: rewrites that pay in NumPy); `c/`; `jax`; `arrays`, for any other
+array module.
 A runner may have a `reader`, which does what `tracing.inputs.read_plainly` does, in less time.
 """
 
