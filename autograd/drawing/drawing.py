@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from .layout.geometry import Placement
 from .options import MAX_NODES, Options, refuse_words
 from .page import MOST_OPEN, Outline
 from .paint import painter
+from .paint.svg import as_url
 from .paint.theme import checked_theme, in_own
 from .reader import Reader
 from .scene import Scene
@@ -202,10 +202,9 @@ class Drawing:
     def _scrolling(self) -> str:
         """The picture at its own size in a box that scrolls, for notebooks: a bare SVG would run off the edge of a
         cell. As an image it is also shown by notebooks that are not trusted."""
-        data = base64.b64encode(self.svg.encode()).decode()
         return (
             f'<div style="max-width:100%;overflow-x:auto"><img alt="{xml(self.scene.title)}" style="max-width:none" '
-            f'src="data:image/svg+xml;base64,{data}"></div>'
+            f'src="{as_url(self.svg)}"></div>'
         )
 
     def __repr__(self) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing import draw
+from autograd.drawing.paint.svg import as_url
 from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
 from autograd.saving.pages import asset
@@ -30,12 +31,9 @@ if TYPE_CHECKING:
 FRAME_HEIGHT = 640  # pixels
 MOST_ROWS, MOST_SENT = 40, 20  # steps in the table, and inputs that one of them sends to
 MOST_CARDS, MOST_PRINTED = 80, 60  # cards in the image, steps as LaTeX
-IN_URL = {ord(character): f"%{ord(character):02X}" for character in '%#"&\n'}
 COMMENTS_AND_INDENTS = re.compile(r"^[ \t]*(//.*\n)?", re.M)  # of scripts and styles: a tenth of the compressed text
-BESIDES = re.compile(  # what an image in a fallback can do without: its colours are attributes, and `alt` describes it
-    r'<(style|title|desc)\b.*?</\1>| (?:class|id|data-[\w-]+|aria-[\w-]+|tabindex|role)="[^"]*"'
-    r'|(?<= font-family="system-ui,)[^"]*(?=sans-serif")',
-    re.DOTALL,
+STYLED = re.compile(  # what an image in a fallback can do without: its colours are attributes
+    r'<style>.*?</style>| class="[^"]*"|(?<= font-family="system-ui,)[^"]*(?=sans-serif")', re.DOTALL
 )
 PACKED = re.compile(r'data-handgrad-page="([^"]*)"')
 COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
@@ -76,11 +74,10 @@ def fallback(stepper: Stepper) -> str:
     note = f" {xml(stepper.note)}." if stepper.note else ""
     title = xml(stepper.title or stepper.words.name(stepper.root))
     svg, caption = _image(stepper)
-    url = "data:image/svg+xml," + BESIDES.sub("", svg).translate(IN_URL)
     return (
         f"<p><b>Static view of {title}: run the cell, or trust the notebook, to step through it.</b>{note}</p>"
         f'<div style="max-height:{FRAME_HEIGHT}px;overflow:auto">{step_table(stepper)}'
-        f'<p><img alt="{title}: {caption}" src="{url}" style="max-width:100%"></p></div>'
+        f'<p><img alt="{title}: {caption}" src="{as_url(STYLED.sub("", svg))}" style="max-width:100%"></p></div>'
     )
 
 

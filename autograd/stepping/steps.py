@@ -355,10 +355,13 @@ class Step:
 
         return describe(self)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_html_(self) -> str:
         from .notebook import step_html
 
-        return {"text/html": step_html(self), "text/plain": str(self)}
+        return step_html(self)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self._repr_html_(), "text/plain": str(self)}
 
     def __repr__(self) -> str:
         return f"<Step {self.index}: {self.title.lower()}, {self.reading}>"

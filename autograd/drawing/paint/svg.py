@@ -12,6 +12,8 @@ from ..layout.geometry import Box, Point
 from ..layout.measure import CAPTION
 from . import theme
 
+BESIDES = re.compile(r'<(title|desc)\b.*?</\1>| (?:id|data-[\w-]+|aria-[\w-]+|tabindex|role)="[^"]*"', re.DOTALL)
+IN_URL = {ord(character): f"%{ord(character):02X}" for character in "%#&\n"}
 OWN = "hg-own"  # begins the ids of a picture until all of it is painted; then a hash of that takes its place
 
 
@@ -32,6 +34,11 @@ def document(
         f'<desc id="{prefix}-desc">{description}</desc>'
         f"<style>{theme.css(tokens)}</style>{body}</svg>"
     )
+
+
+def as_url(svg: str) -> str:
+    """The picture as the address of an image, without what only a page can use."""
+    return "data:image/svg+xml," + BESIDES.sub("", svg).replace('"', "'").translate(IN_URL)
 
 
 def size_of(svg: str) -> tuple[int, int]:

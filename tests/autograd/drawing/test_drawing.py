@@ -2,6 +2,7 @@
 
 import math
 import re
+import urllib.parse
 from functools import reduce
 from xml.etree import ElementTree
 
@@ -668,7 +669,11 @@ def test_mermaid_names_every_card_and_edge():
 def test_it_shows_itself_in_a_notebook():
     bundle = draw(scalar_graph())._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg") and "9 cards" in bundle["text/plain"]
-    assert "overflow-x:auto" in bundle["text/html"] and "data:image/svg+xml;base64," in bundle["text/html"]
+    assert "overflow-x:auto" in bundle["text/html"] and len(bundle["text/html"]) < len(bundle["image/svg+xml"])
+    (address,) = re.findall('src="data:image/svg\\+xml,([^"]*)"', bundle["text/html"])
+    image = ElementTree.fromstring(urllib.parse.unquote(address))
+    texts = [one.text for one in ElementTree.fromstring(bundle["image/svg+xml"]).iter(f"{SVG}text")]
+    assert [one.text for one in image.iter(f"{SVG}text")] == texts
 
 
 def test_advice_says_which_option_helps_on_a_slide():
