@@ -86,6 +86,7 @@ class Names:
         self._patterns: dict[Any, Any] = {}
         self._spelled: set[int] = set()  # ids of nodes whose expression somebody else wrote
         self._numbers: dict[tuple[int, int], str] = {}  # plain numbers that have names, by node and place
+        self._paths: dict[int, str] = {}  # of the calls around nodes that stand for several
         self._collect(list(nodes), {} if given is None else given, twin)
 
     # --- names -------------------------------------------------------------------------------------------------
@@ -124,7 +125,7 @@ class Names:
         twin = copy.copy(self)
         twin._names = {key: name for key, name in self._names.items() if key not in self._invented}
         twin._texts, twin._stand_ins, twin._invented, twin._patterns, twin._numbers = {}, {}, set(), {}, {}
-        twin._spelled = set()
+        twin._spelled, twin._paths = set(), {}
         twin._made_up = (f"t{number}" for number in itertools.count(1))
         twin._taken = set(self._given)
         return twin
@@ -140,6 +141,10 @@ class Names:
         """Write a node's expression in these words, where it stands for several."""
         self._texts[id(node)] = text
         self._spelled.add(id(node))
+
+    def call_path(self, node: Value, path: str) -> None:
+        """Give the call around a node that stands for several a path that is true of all."""
+        self._paths[id(node)] = path
 
     def call_number(self, node: Value, place: int, name: str) -> None:
         """Give a plain number a name where one formula stands for several nodes, whose numbers differ."""
@@ -323,7 +328,7 @@ class Names:
 
     def operand_name(self, x: Any, node: Value) -> str:
         """An operand as code inside the node's module would write it: the module's own `weight` is `.weight` where
-        its whole name is long.
+        its whole name is long, or stands for several.
 
         A plain array without a name is what the op calls it, as on its card: `targets`.
         """
@@ -332,8 +337,9 @@ class Names:
             if part and part not in self._given:
                 return part
         name = self.name(x)
-        path = node.scope.path if node.scope is not None else ""
-        own = path and isinstance(x, Value) and name.startswith(f"{path}.") and len(name) > WHOLE_MOST
+        path = self._paths.get(id(node)) or (node.scope.path if node.scope is not None else "")
+        is_long = len(name) > WHOLE_MOST or id(node) in self._paths
+        own = path and isinstance(x, Value) and name.startswith(f"{path}.") and is_long
         return name[len(path) :] if own else name
 
     def nestable(self, x: Any) -> bool:

@@ -21,7 +21,7 @@ LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names
 NUMBERS = "cdefghmnopq"  # for plain numbers that differ
 INDICES = "ijklmnpqrst"
 SHORTEST_DOT = 4  # operands of a weighted sum that is written with a Σ
-NUMBERED = re.compile(r"[.\[]?(\d+|[i-n])\]?$")  # the end of a name that others share
+NUMBERED = re.compile(r"[.\[]?(\d+|[i-n])\]?[ᵢⱼₖₗₘₙ]?$")  # the end of a name that others share
 ATOMIC = re.compile(r"[\w.]+").fullmatch
 
 
@@ -45,6 +45,8 @@ def call_classes(
             taken.add(names.own_name(first))
         elif len(results) == len(members):
             names.call(first, class_name(results))
+        if first.scope is not None:
+            names.call_path(first, class_name([node.scope.path for node in members if node.scope is not None]))
     varying: dict[Value, list[tuple[str, list[float]]]] = defaultdict(list)
     called: dict[tuple[float, ...], str] = {}  # the same numbers have the same name
     indices: dict[str, str] = {}  # and the same indices the same letter
@@ -122,11 +124,9 @@ def spell_dots(folded: Folded, names: Names) -> None:
     """Writes weighted sums as `Σ .w * layers.0.neurons + .b`: each list by the name that its entries share."""
     for node in filter(folded.stands, folded.nodes):
         if node.op is not None and node.op.name == "dot" and len(node.inputs) >= SHORTEST_DOT:
-            path = class_name([one.scope.path for one in folded.members(node) if one.scope is not None] or [""])
             half = len(node.inputs) // 2
             parts = node.inputs[:half], node.inputs[half : 2 * half], node.inputs[2 * half :]
-            left, right, rest = ([names.operand_name(x, node).strip("()").removeprefix(path) for x in part]
-                                 for part in parts)  # fmt: skip
+            left, right, rest = ([names.operand_name(x, node).strip("()") for x in part] for part in parts)
             names.spell(node, " + ".join([f"Σ {_shared(left)} * {_shared(right)}", *rest]))
 
 
