@@ -25,6 +25,7 @@ from .subject import Subject, cotangents
 Array = np.ndarray[Any, Any]
 
 MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a few times
+ARRIVES = "(the gradient that arrives)"  # what the report calls it, as an input of a rule
 LONGEST_RULE = 200  # characters; a rule with large constants in it is not printed
 
 
@@ -270,12 +271,14 @@ class _Trial:
             filled = dict(zip(varied, xs))
             return apply(self.op, tuple(filled.get(i, x) for i, x in enumerate(self.plain)))
 
-        def pulled(*xs: Any) -> Any:
-            local = Subject(alone, xs)
-            return local.taped_gradients(cotangents(seed, tuple(map(np.shape, local.results))))
+        def pulled(*given: Any) -> Any:
+            return Subject(alone, given[:-1]).taped_gradients(given[-1:])
 
-        local = Subject(alone if order == 1 else pulled, [self.plain[i] for i in varied])
-        local.names = [self.names[i] for i in varied]
+        inputs, names = [self.plain[i] for i in varied], [self.names[i] for i in varied]
+        if order == 2:
+            inputs, names = [*inputs, *cotangents(seed, (np.shape(node._data),))], [*names, ARRIVES]
+        local = Subject(alone if order == 1 else pulled, inputs)
+        local.names = names
         self.g = g
         g = None if g is None else (g if np.ndim(g) else float(g),)
         self.report = check_subject(local, Options(seed=seed), weights=g if order == 1 else None, diagnose=False)
@@ -329,6 +332,8 @@ class _Trial:
     @np.errstate(all="ignore")
     def _rule_text(self, entry: Entry) -> str:
         """The rule for one input as a person would write it, where it prints."""
+        if entry.input == ARRIVES:
+            return ""
         try:
             text = str(rule(self.op, self.plain)[self.names.index(entry.input)])
         except DataError:  # a user's rule may do what text cannot

@@ -633,6 +633,7 @@ def test_a_rule_that_detaches_g_is_wrong_at_order_2(op):
     assert check_grads(detached, 3.0).ok
     report = check_grads(detached, 3.0, order=2)
     assert report.verdict == "wrong" and {e.input for e in report.failures} == {"cotangent"}
+    assert report.culprit == "planted_here" and "whose rule has a wrong gradient of its own" in str(report)
 
 
 def test_a_rule_in_plain_numpy_is_checked_by_its_differences(op):
