@@ -79,7 +79,7 @@ def __getattr__(wanted: str) -> _Any:
 
         found = globals()[wanted] = getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
         return found
-    raise _names.missing(__name__, wanted, _names.AUTOGRAD)
+    return _names.of_autograd(wanted)
 
 
 def __dir__() -> list[str]:

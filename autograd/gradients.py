@@ -166,7 +166,12 @@ def check_gradient(leaf: Value) -> None:
 
 
 def data_for(node: Value, new: Any) -> Any:
-    """The data that takes the place of a leaf's, in its own shape and dtype; a result's is refused."""
+    """The data that takes the place of a leaf's, in its own shape and dtype; a result's is refused.
+
+    A result that was computed from plain numbers alone, `randn(3, 4) * 0.1`, becomes a leaf, as it is in torch.
+    """
+    if node.op is not None and not any(isinstance(x, Node) and x.requires_grad for x in node.inputs):
+        node.op, node.inputs = None, ()
     if node.op is None and new.__class__ is float and node._data.__class__ is float:
         return new
     if node.op is not None:

@@ -4,7 +4,7 @@
     v.grad_fn        # AttributeError: a Value has no grad_fn (torch's name). Write v.op
     nn.Dense(3, 2)   # AttributeError: nn has no Dense. Write nn.Linear(n_in, n_out)
 
-SAME holds the names of a Value that mean what one of ours means, and so run; the other tables only say what to write.
+SAME and MAKERS hold the names that mean what one of ours means, and so run; the other tables only say what to write.
 """
 
 from __future__ import annotations
@@ -42,6 +42,56 @@ SAME: dict[str, tuple[Callable[..., Any], str]] = {
     "long": (lambda v: v.astype(np.int64), "v.astype(int)"),
     "requires_grad_": (lambda v, requires_grad=True: _requiring(v, requires_grad), "v.requires_grad = True"),
 }
+
+# --- torch's ways to make a Value, as code for it that says `import autograd as torch` calls them -------------------
+
+MAKERS: dict[str, tuple[Callable[..., Any], str]] = {
+    "tensor": (lambda data, dtype=None, requires_grad=False: _made(np.array(data, dtype), requires_grad),
+               "Value([1.0, 2.0], requires_grad=False)"),
+    "zeros": (lambda *size, requires_grad=False: _made(np.zeros(_sizes(size)), requires_grad),
+              "Value(np.zeros((2, 3)), requires_grad=False)"),
+    "ones": (lambda *size, requires_grad=False: _made(np.ones(_sizes(size)), requires_grad),
+             "Value(np.ones((2, 3)), requires_grad=False)"),
+    "zeros_like": (lambda v: _made(np.zeros(v.shape, v.dtype)), "Value(np.zeros(v.shape), requires_grad=False)"),
+    "ones_like": (lambda v: _made(np.ones(v.shape, v.dtype)), "Value(np.ones(v.shape), requires_grad=False)"),
+    "arange": (lambda *ends: _made(np.arange(*ends)), "np.arange(3)"),
+    "rand": (lambda *size, generator=None, requires_grad=False: _made(
+        np.random.default_rng(generator).random(_sizes(size)), requires_grad), "Value(rng.random((2, 3)), requires_grad=False)"),
+    "randn": (lambda *size, generator=None, requires_grad=False: _made(
+        np.random.default_rng(generator).normal(size=_sizes(size)), requires_grad), 
+        "Value(rng.normal(size=(2, 3)), requires_grad=False)"),
+    "randint": (lambda low, high, size, generator=None: _made(
+        np.random.default_rng(generator).integers(low, high, size)), "rng.integers(0, 10, (2, 3))"),
+    "multinomial": (lambda probs, num_samples, replacement=False, generator=None: _picked(
+        probs, num_samples, replacement, generator), "rng.choice(len(p), size, p=p)"),
+    "Generator": (lambda device=None: _Seed(), "np.random.default_rng(0)"),
+    "cat": (lambda tensors, dim=0: OPS["concatenate"](tensors, dim), "concatenate([v, w], axis=0)"),
+}
+
+
+def _made(array: np.ndarray[Any, Any], requires_grad: bool = False) -> Any:
+    """A Value; integers, which count or pick, stay a plain array."""
+    from .engine import Value
+
+    return Value(array, requires_grad=requires_grad) if array.dtype.kind == "f" else array
+
+
+def _sizes(size: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(size[0]) if len(size) == 1 and isinstance(size[0], tuple | list) else size
+
+
+class _Seed:
+    """torch.Generator(): `manual_seed` gives the generator."""
+
+    def manual_seed(self, seed: int) -> np.random.Generator:
+        return np.random.default_rng(seed)
+
+
+def _picked(probs: Any, count: int, replacement: bool, generator: Any) -> Any:
+    rng, p = np.random.default_rng(generator), np.asarray(getattr(probs, "data", probs), np.float64)
+    rows = [rng.choice(p.shape[-1], count, replacement, row / row.sum()) for row in p.reshape(-1, p.shape[-1])]
+    return _made(np.array(rows).reshape(*p.shape[:-1], count))
+
 
 # --- names that say what to write ---------------------------------------------------------------------------------
 
@@ -81,8 +131,8 @@ EDITS = dict.fromkeys(
 _ARRAYS = "np.{name}(...): plain numbers, which Values compute with"
 
 AUTOGRAD = {
-    "tensor": "Value([1.0, 2.0])", "Tensor": "Value", "Variable": "Value", "from_numpy": "Value(array)",
-    "cat": "concatenate([v, w])", "mm": "v @ w", "bmm": "v @ w", "clamp": "clip(v, low, high)", "pow": "v ** n",
+    "Tensor": "Value", "Variable": "Value", "from_numpy": "Value(array)",
+    "mm": "v @ w", "bmm": "v @ w", "clamp": "clip(v, low, high)", "pow": "v ** n",
     "unsqueeze": "expand_dims(v, axis)", "permute": "transpose(v, axes)", "manual_seed": "nn.seed(0)",
     "seed": "nn.seed(0)", "enable_grad": ". Leave it out: gradients are on, outside of no_grad()",
     "set_grad_enabled": "no_grad()", "inference_mode": "no_grad()", "nn": "import nn", "optim": "nn.optim",
@@ -93,12 +143,11 @@ AUTOGRAD = {
     "custom_vjp": "custom_op(name, forward=..., vjp=...)", "GradientTape": "value.backward(), or grad(f)(x)",
     "Module": "nn.Module", "Parameter": "nn.Parameter", "Linear": "nn.Linear", "SGD": "nn.optim.SGD",
     "Adam": "nn.optim.Adam", "fit": "nn.fit", "draw_dot": "draw(v)", "visualize": "draw(v)", "show": "draw(v)",
-    "Generator": "np.random.default_rng(0)", "multinomial": "rng.choice(n, p=...)", "device": ON_CPU, "cuda": ON_CPU,
+    "device": ON_CPU, "cuda": ON_CPU,
     "float32": "np.float32", "float64": "np.float64", "long": "np.int64", "argwhere": "np.argwhere(v)",
     "masked_fill": "where(mask, x, v)", "sigmoid_": IN_PLACE, "check_gradients": "check_grads(f, x)",
-    **{name: _ARRAYS.format(name=name) for name in ("arange", "zeros", "ones", "eye", "array", "full", "zeros_like",
-                                                    "ones_like", "empty", "asarray", "meshgrid")},
-    **dict.fromkeys(("rand", "randn", "randint", "normal"), "np.random.default_rng(0).normal(size=(2, 3))"),
+    **{name: _ARRAYS.format(name=name) for name in ("eye", "array", "full", "empty", "asarray", "meshgrid")},
+    "normal": "np.random.default_rng(0).normal(size=(2, 3))", "unbind": "list(v)",
 }  # fmt: skip
 
 NN = {
@@ -156,8 +205,8 @@ NOT_THE_SAME = {
     "min": "torch's min(dim) gives numbers and places: write v.min(axis=1), and v.argmin(axis=1) for the places",
     "median": "torch's median(dim) gives the lower middle and its place: write np.median(v, axis=1) for the mean",
     "sort": "torch's sort(dim) gives numbers and places: write v.sort(axis=1), and v.argsort(axis=1) for the places",
-    "std": "torch divides by n - 1: write v.std(axis=1, ddof=1), or v.std(axis=1) for NumPy's, which divides by n",
-    "var": "torch divides by n - 1: write v.var(axis=1, ddof=1), or v.var(axis=1) for NumPy's, which divides by n",
+    "std": "torch divides by n - 1: write v.std(dim=1, correction=1), or v.std(axis=1) for NumPy's, which divides by n",
+    "var": "torch divides by n - 1: write v.var(dim=1, correction=1), or v.var(axis=1) for NumPy's, which divides by n",
     "split": "torch's split takes the size of a part: write v.split(n, axis=1), for n equal parts",
 }
 
@@ -209,6 +258,13 @@ class Count(int):
         raise TypeError(f"v.size is a number, {int(self)}, as in NumPy. Write v.shape, or v.shape[0]")
 
 
+def of_autograd(name: str) -> Any:
+    """What `autograd.name` means that is none of ours: a function that runs, or an error that says what to write."""
+    if name in MAKERS:
+        return MAKERS[name][0]
+    raise missing("autograd", name, AUTOGRAD)
+
+
 def missing(owner: str, name: str, table: dict[str, str], obj: Any = None) -> AttributeError:
     """The error for a name that is not here: what to write, if the table knows it."""
     known = table.get(name, "")
@@ -221,7 +277,7 @@ def renamed(name: str, parameters: Any, settings: dict[str, Any]) -> dict[str, A
     lacking = [key for key in settings if key not in parameters]
     if not lacking or not all(ARGUMENTS.get(key) in parameters for key in lacking):
         return None
-    if name in NOT_THE_SAME and "dim" in lacking:
+    if name in NOT_THE_SAME and not {"dim", "keepdim"}.isdisjoint(lacking) and "correction" not in settings:
         raise TypeError(NOT_THE_SAME[name])
     return {ARGUMENTS[key] if key in lacking else key: value for key, value in settings.items()}
 

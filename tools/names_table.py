@@ -17,6 +17,11 @@ Written from `autograd/names.py` by `python -m tools.names_table`; a test holds 
 These names of a Value run: each means what the other one means.
 """
 
+MAKERS = """
+These names of `autograd` run too, so that code written for torch does with `import autograd as torch` and
+`import nn.functional as F`. What they make requires no gradient until you say so, and holds float64.
+"""
+
 ALIKE = """
 These names of a Value are NumPy's, and mean something else than in torch: `v.max(1)` gives the numbers alone, so that
 `v.max(1)[0]` is the first of them. `v.repeat(2)` repeats each number; torch's is `np.tile(v, 2)`.
@@ -29,7 +34,8 @@ These arguments are taken where the meaning is the same:
 
 def page() -> str:
     """The whole page."""
-    lines = [HEAD, *_rows({name: text for name, (_, text) in names.SAME.items()}, "v.{}()"), ALIKE]
+    lines = [HEAD, *_rows({name: text for name, (_, text) in names.SAME.items()}, "v.{}()"), MAKERS]
+    lines += [*_rows({name: text for name, (_, text) in names.MAKERS.items()}, "{}()"), ALIKE]
     lines += _rows({f"{a}=": f"{b}=" for a, b in names.ARGUMENTS.items()}, "{}")
     for title, prefix, table in (
         ("Of a Value", "v.{}", names.VALUE), ("Of `autograd`", "{}", names.AUTOGRAD), ("Of `nn`", "nn.{}", names.NN),

@@ -169,31 +169,181 @@ def test_whole_numbers_are_indices():
             "abc"[wrong]
 
 
-def test_the_lecture_code_of_makemore_runs():
-    """emb.view, p.nelement(), logits.max(1, keepdim) and the loss by hand, as in the lecture."""
-    rng = np.random.default_rng(0)
-    xs, ys = rng.integers(0, 27, (32, 3)), rng.integers(0, 27, 32)
-    c, w1, b1, w2, b2 = (Value(rng.normal(size=s) * 0.1) for s in ((27, 2), (6, 20), (20,), (20, 27), (27,)))
-    parameters = [c, w1, b1, w2, b2]
-    assert sum(p.nelement() for p in parameters) == 54 + 120 + 20 + 540 + 27
+WORDS = ["emma", "olivia", "ava", "isabella", "sophia", "charlotte", "mia", "amelia"]
+STOI = {s: i + 1 for i, s in enumerate(sorted(set("".join(WORDS))))} | {".": 0}
+
+
+def dataset(words, block_size=3):
+    xs, ys = [], []
+    for word in words:
+        context = [0] * block_size
+        for letter in word + ".":
+            xs.append(context)
+            ys.append(STOI[letter])
+            context = [*context[1:], STOI[letter]]
+    return xs, ys
+
+
+def test_the_mlp_of_makemore_runs_with_its_imports_changed():
+    """The lecture's lines as they are, but for the size and the number of steps."""
+    import autograd as torch
+    import nn.functional as F
+
+    X, Y = map(torch.tensor, dataset(WORDS))
+    g = torch.Generator().manual_seed(2147483647)
+    C = torch.randn((27, 4), generator=g)
+    W1 = torch.randn((12, 30), generator=g) * (5 / 3) / (12**0.5)
+    b1 = torch.randn(30, generator=g) * 0.01
+    W2 = torch.randn((30, 27), generator=g) * 0.01
+    b2 = torch.randn(27, generator=g) * 0
+    parameters = [C, W1, b1, W2, b2]
+    assert sum(p.nelement() for p in parameters) == 27 * 4 + 12 * 30 + 30 + 30 * 27 + 27
     for p in parameters:
         p.requires_grad = True
-    losses = []
-    for _ in range(30):
-        emb = c[xs]
-        h = (emb.view(-1, 6) @ w1 + b1).tanh()
-        logits = h @ w2 + b2
-        counts = (logits - logits.max(1, keepdims=True)).exp()
+    lossi = []
+    for i in range(60):
+        ix = torch.randint(0, X.shape[0], (32,), generator=g)
+        emb = C[X[ix]]
+        h = torch.tanh(emb.view(-1, 12) @ W1 + b1)
+        logits = h @ W2 + b2
+        loss = F.cross_entropy(logits, Y[ix])
+        counts = logits.exp()
         prob = counts / counts.sum(1, keepdims=True)
-        loss = -prob[range(32), ys].log().mean()
-        assert abs(float(loss) - float(nn.functional.cross_entropy(logits, ys))) < 1e-12
+        assert abs((-prob[torch.arange(32), Y[ix]].log().mean() - loss).item()) < 1e-12
+        assert torch.cat([emb[:, 0, :], emb[:, 1, :], emb[:, 2, :]], 1).shape == (32, 12)
+        for p in parameters:
+            p.grad = None
+        loss.backward()
+        lr = 0.1 if i < 50 else 0.01
+        for p in parameters:
+            p.data += -lr * p.grad
+        lossi.append(loss.log10().item())
+    assert lossi[-1] < lossi[0] - 0.1
+
+    context, out = [0] * 3, []
+    while len(out) < 10:
+        emb = C[torch.tensor([context])]
+        h = torch.tanh(emb.view(1, -1) @ W1 + b1)
+        probs = F.softmax(h @ W2 + b2, dim=1)
+        ix = torch.multinomial(probs, num_samples=1, generator=g).item()
+        context = context[1:] + [ix]
+        out.append(ix)
+    assert all(0 <= ix < 27 for ix in out)
+
+
+def test_the_batch_norm_of_makemore_runs_with_its_imports_changed():
+    """But for `std(0, keepdim=True)`, which says that torch divides by n - 1: `correction=1` means the same in both."""
+    import autograd as torch
+    import nn.functional as F
+
+    g = torch.Generator().manual_seed(1)
+
+    class Linear:
+        def __init__(self, fan_in, fan_out, bias=True):
+            self.weight = torch.randn((fan_in, fan_out), generator=g) / fan_in**0.5
+            self.bias = torch.zeros(fan_out) if bias else None
+
+        def __call__(self, x):
+            self.out = x @ self.weight
+            if self.bias is not None:
+                self.out += self.bias
+            return self.out
+
+        def parameters(self):
+            return [self.weight] + ([] if self.bias is None else [self.bias])
+
+    class BatchNorm1d:
+        def __init__(self, dim, eps=1e-5, momentum=0.1):
+            self.eps, self.momentum, self.training = eps, momentum, True
+            self.gamma, self.beta = torch.ones(dim), torch.zeros(dim)
+            self.running_mean, self.running_var = torch.zeros(dim), torch.ones(dim)
+
+        def __call__(self, x):
+            if self.training:
+                xmean = x.mean(0, keepdim=True)
+                xvar = x.var(0, keepdim=True, correction=1)
+            else:
+                xmean, xvar = self.running_mean, self.running_var
+            xhat = (x - xmean) / torch.sqrt(xvar + self.eps)
+            self.out = self.gamma * xhat + self.beta
+            if self.training:
+                with torch.no_grad():
+                    self.running_mean = (1 - self.momentum) * self.running_mean + self.momentum * xmean
+                    self.running_var = (1 - self.momentum) * self.running_var + self.momentum * xvar
+            return self.out
+
+        def parameters(self):
+            return [self.gamma, self.beta]
+
+    class Tanh:
+        def __call__(self, x):
+            self.out = torch.tanh(x)
+            return self.out
+
+        def parameters(self):
+            return []
+
+    X, Y = map(torch.tensor, dataset(WORDS))
+    C = torch.randn((27, 4), generator=g)
+    layers = [Linear(12, 20, bias=False), BatchNorm1d(20), Tanh(), Linear(20, 27, bias=False), BatchNorm1d(27)]
+    with torch.no_grad():
+        layers[-1].gamma *= 0.1
+        layers[0].weight *= 5 / 3
+    parameters = [C] + [p for layer in layers for p in layer.parameters()]
+    for p in parameters:
+        p.requires_grad = True
+    losses, ud = [], []
+
+    def loss_of(x, y):
+        x = C[x].view(x.shape[0], -1)
+        for layer in layers:
+            x = layer(x)
+        return F.cross_entropy(x, y)
+
+    for _ in range(40):
+        loss = loss_of(X, Y)
         for p in parameters:
             p.grad = None
         loss.backward()
         for p in parameters:
-            p.data += -1.0 * p.grad
+            p.data += -0.1 * p.grad
+        with torch.no_grad():
+            ud.append([(0.1 * p.grad.std() / p.data.std()).item() for p in parameters if p.ndim == 2])
         losses.append(loss.item())
-    assert losses[-1] < losses[0] - 0.3
+    assert losses[-1] < losses[0] - 0.3 and all(map(np.isfinite, ud[-1]))
+    assert layers[1].running_mean.shape == (1, 20) and not layers[1].running_mean.requires_grad
+    for layer in layers:
+        layer.training = False
+
+    @torch.no_grad()
+    def split_loss(x, y):
+        return loss_of(x, y).item()
+
+    assert abs(split_loss(X, Y) - losses[-1]) < 0.5
+    for torchs in (lambda: V.std(0, keepdim=True), lambda: V.max(1, keepdim=True)):
+        with pytest.raises(TypeError, match="torch"):
+            torchs()
+
+
+@sweep("name", names.MAKERS)
+def test_a_way_to_make_a_value_means_what_the_table_says(name):
+    given = {"tensor": ([1.0, 2.0],), "zeros": (2, 3), "ones": ((2, 3),), "zeros_like": (V,), "ones_like": (V,),
+             "arange": (3,), "rand": (2, 3), "randn": ((2, 3),), "randint": (0, 10, (2, 3)),
+             "multinomial": (np.array([[0.5, 0.5], [0.0, 1.0]]), 2, True), "Generator": (),
+             "cat": ([V, V], 1)}[name]  # fmt: skip
+    made = getattr(ag, name)(*given)
+    known = {"Value": Value, "np": np, "v": V, "w": V, "rng": np.random.default_rng(0)}
+    if name == "Generator":
+        assert made.manual_seed(3).random() == np.random.default_rng(3).random()
+    elif name == "multinomial":
+        assert made.shape == (2, 2) and made[1].tolist() == [1, 1]
+    elif name == "cat":
+        assert np.array_equal(made.data, ag.concatenate([V, V], axis=1).data)
+    else:
+        expected = eval(names.MAKERS[name][1], known)
+        assert type(made) is type(expected) and made.shape == expected.shape and made.dtype == expected.dtype
+        assert not getattr(made, "requires_grad", False)
+        assert name.startswith("rand") or np.array_equal(ag.extend.getval(made), ag.extend.getval(expected))
 
 
 def product(x, y):
