@@ -55,13 +55,12 @@ MAKERS: dict[str, tuple[Callable[..., Any], str]] = {
     "zeros_like": (lambda v: _made(np.zeros(v.shape, v.dtype)), "Value(np.zeros(v.shape), requires_grad=False)"),
     "ones_like": (lambda v: _made(np.ones(v.shape, v.dtype)), "Value(np.ones(v.shape), requires_grad=False)"),
     "arange": (lambda *ends: _made(np.arange(*ends)), "np.arange(3)"),
-    "rand": (lambda *size, generator=None, requires_grad=False: _made(
-        np.random.default_rng(generator).random(_sizes(size)), requires_grad), "Value(rng.random((2, 3)), requires_grad=False)"),
-    "randn": (lambda *size, generator=None, requires_grad=False: _made(
-        np.random.default_rng(generator).normal(size=_sizes(size)), requires_grad), 
-        "Value(rng.normal(size=(2, 3)), requires_grad=False)"),
-    "randint": (lambda low, high, size, generator=None: _made(
-        np.random.default_rng(generator).integers(low, high, size)), "rng.integers(0, 10, (2, 3))"),
+    "rand": (lambda *size, generator=None: _made(np.random.default_rng(generator).random(_sizes(size))),
+             "Value(rng.random((2, 3)), requires_grad=False)"),
+    "randn": (lambda *size, generator=None: _made(np.random.default_rng(generator).normal(size=_sizes(size))),
+              "Value(rng.normal(size=(2, 3)), requires_grad=False)"),
+    "randint": (lambda low, high, size, generator=None: np.random.default_rng(generator).integers(low, high, size),
+                "rng.integers(0, 10, (2, 3))"),
     "multinomial": (lambda probs, num_samples, replacement=False, generator=None: _picked(
         probs, num_samples, replacement, generator), "rng.choice(len(p), size, p=p)"),
     "Generator": (lambda device=None: _Seed(), "np.random.default_rng(0)"),
