@@ -13,7 +13,7 @@ from autograd.expr.expr import lines_of
 
 from ..numbers import MINUS, literal
 from .settings import is_default, without_new_axes
-from .writer import ATOM, SIGN, Writer, hold_of_name
+from .writer import ATOM, SAID, SIGN, Writer, hold_of_name
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python
 
@@ -68,15 +68,21 @@ class Edge(Symbols):
     def look_copied(self, e: Expr) -> tuple[int, str]:
         return self.unbracketed(without_new_axes(e.args[0]))
 
+    whole: Expr | None = None  # the formula on the edge
+
+    def write(self, e: Expr, outer: int = SAID) -> str:
+        self.whole = e if self.whole is None else self.whole
+        return str(super().write(e, outer))
+
     def look_reshaped(self, e: Expr) -> tuple[int, str]:
-        return self.unbracketed(e.args[0])
+        return self.unbracketed(e.args[0]) if e is self.whole else super().look_reshaped(e)
 
     def look_placed(self, e: Expr) -> tuple[int, str]:
         tightness, written = super().look_placed(e)
         return tightness, written.removesuffix(", 0 elsewhere")
 
     def is_implied(self, e: Expr, name: str) -> bool:
-        return name != "axis" or super().is_implied(e, name)
+        return name not in ("axis", "k") or super().is_implied(e, name)
 
 
 class Text(Symbols):

@@ -336,7 +336,8 @@ def test_a_rule_on_an_edge_leaves_shapes_to_the_cards():
     assert labels_of(x[:, 1:]) == ["g at [:, 1:]"] and labels_of(b[0]) == ["g at [0]"]
     assert labels_of(autograd.stack([x, x])) == ["g[0]", "g[1]"]
     dense = autograd.linear(rows, Value(np.ones((3, 2)), name="W"), Value(np.ones(2), name="c"))
-    assert labels_of(dense) == ["g @ W.T", "rows.T @ g", "sum(g, axes 0 and 1)"]
+    assert labels_of(dense) == ["g @ W.T", "reshape(rows, 8×3).T @ reshape(g, 8×2)", "sum(g, axes 0 and 1)"]
+    assert labels_of(autograd.tril(x, k=1)) == ["tril(g, k=1)"]
     assert labels_of(autograd.max(x, axis=0)) == ["g * equal(x, out) / sum(equal(x, out), axis=0)"]
     assert labels_of(autograd.std(b)) == ["g / std(b) / 3 * (b − mean(b))"]
     assert labels_of(autograd.einsum("ij->ji", x)) == ["einsum('ji->ij', g)"]  # an arrow, not a minus

@@ -342,7 +342,7 @@ def test_a_step_inside_an_op_is_not_called_as_a_node_is():
     assert sent.rule == "dot = sum(g * u); u′ = g − dot; u * u′"
     assert "{z}' &=" in steps.latex() and symbol_mathml("z′").startswith("<mrow><mi>z</mi><mo")
     sheet = ag.worksheet(loss)
-    assert "z′ = sum(e)" in sheet.markdown() and "u = e / z′" in sheet.markdown()
+    assert "z′ = Σ e" in sheet.markdown() and "u = e / z′" in sheet.markdown()
     assert {"u.z[0]", "u.u[0]"} <= {blank.id for blank in sheet.blanks}  # ids say whose step it is
     assert ag.grade(sheet, {blank.id: blank.answer for blank in sheet.blanks}).score == 1
 
