@@ -124,6 +124,8 @@ def spell_dots(folded: Folded, names: Names) -> None:
     """Writes weighted sums as `Σ .w * layers.0.neurons + .b`: each list by the name that its entries share."""
     for node in filter(folded.stands, folded.nodes):
         if node.op is not None and node.op.name == "dot" and len(node.inputs) >= SHORTEST_DOT:
+            if node.scope is not None and folded.members(node) == [node]:
+                names.call_path(node, node.scope.path)
             half = len(node.inputs) // 2
             parts = node.inputs[:half], node.inputs[half : 2 * half], node.inputs[2 * half :]
             left, right, rest = ([names.operand_name(x, node).strip("()") for x in part] for part in parts)
