@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -163,8 +162,6 @@ def _decimal(x: Any) -> Decimal | None:
         return x.d if isinstance(x, Digit) else _decimal(x)
     if isinstance(x, np.floating | np.integer | np.bool_):
         return Decimal(x.item() if not isinstance(x, np.longdouble) else str(x))
-    if isinstance(x, Fraction):
-        return EXACT.divide(Decimal(x.numerator), Decimal(x.denominator))
     return x if isinstance(x, Decimal) else None
 
 
@@ -339,7 +336,7 @@ def digits(x: Any) -> Any:
         if x.dtype.kind not in "fO":
             return x
         return _every(bare(x)).view(Digits) if x.ndim else to_digit(x[()])
-    return to_digit(x) if isinstance(x, float | np.floating | Fraction | Decimal) else x
+    return to_digit(x) if isinstance(x, float | np.floating | Decimal) else x
 
 
 def float64(x: Any) -> Any:
