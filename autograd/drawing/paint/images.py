@@ -5,9 +5,12 @@ or Chrome found on PATH; several pictures as the pages of one PDF, or as an anim
 from __future__ import annotations
 
 import io
+import re
 import struct
+import warnings
 import zlib
 from collections.abc import Iterable, Sequence
+from html import unescape
 from typing import Any
 
 from autograd.formula.text import xml
@@ -20,6 +23,8 @@ PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
 BROWSER_FRAME = 240  # pixels that the window of a headless browser may be shorter than asked for
 PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by the colour type in a PNG's header
 MOST_FRAMES = 16  # pictures of a film painted at once
+SANS_TEXT = re.compile(r"<text[^>]* font-family=[^>]*>([^<]*)")
+MONO_TEXT = re.compile(r"<text(?![^>]* font-family=)[^>]*>([^<]*)")
 
 
 class ImageToolMissing(RuntimeError):
@@ -69,14 +74,32 @@ def _strip(svgs: Sequence[str]) -> str:
 
 
 def _made(svgs: Sequence[str], kind: str, theme_name: str, scale: int) -> bytes:
-    for tool in (_by_cairo, _by_browser):
+    lost = _lost_by_cairo(svgs)
+    for tool in (_by_browser, _by_cairo) if lost else (_by_cairo, _by_browser):
         made = tool([theme.recoloured(svg, theme_name) for svg in svgs], kind, scale)
         if made is not None:
+            if lost and tool is _by_cairo:
+                warnings.warn(f"{kind.upper()}: no font here shows {' '.join(lost)}, boxes stand in their place; with "
+                              "Chromium on PATH, or as .svg, they are right", stacklevel=2)  # fmt: skip
             return made
     raise ImageToolMissing(
         f"making a {kind.upper()} needs CairoSVG (pip install 'handgrad[images]') or Chromium on "
         "PATH; neither is here. Save as .svg instead: every browser and slide program opens it"
     )
+
+
+def _lost_by_cairo(svgs: Sequence[str]) -> list[str]:
+    """The characters that CairoSVG would show as boxes: it takes one font for a text, and looks in no other."""
+    try:
+        import cairocffi
+    except (ImportError, OSError):
+        return []
+    lost: dict[str, None] = {}
+    for family, texts in (("monospace", MONO_TEXT), ("sans-serif", SANS_TEXT)):
+        characters = dict.fromkeys(unescape("".join(text for svg in svgs for text in texts.findall(svg))))
+        font = cairocffi.ScaledFont(cairocffi.ToyFontFace(family), cairocffi.Matrix(xx=13, yy=13))
+        lost |= {one: None for one in characters if font.text_to_glyphs(0, 0, one, with_clusters=False)[0][0] == 0}
+    return list(lost)
 
 
 def _by_cairo(svgs: Sequence[str], kind: str, scale: int) -> bytes | None:

@@ -107,6 +107,17 @@ def test_cairosvg_makes_png_and_pdf(drawing):
     assert images._by_cairo([drawing.svg], "pdf", 1).startswith(b"%PDF")
 
 
+def test_names_that_cairo_has_no_font_for_go_to_a_browser_or_are_told(tmp_path, monkeypatch):
+    pytest.importorskip("cairosvg", exc_type=(ImportError, OSError), reason="NOT TESTED: CairoSVG is not installed")
+    made = draw(Value(2.0, name="\U00012000") * 3)  # a cuneiform sign
+    monkeypatch.setattr(images, "_by_browser", lambda *args: b"by a browser")
+    assert made.save(tmp_path / "g.png").read_bytes() == b"by a browser"
+    assert draw(Value(2.0, name="x") * 3).save(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.setattr(images, "_by_browser", lambda *args: None)
+    with pytest.warns(UserWarning, match="no font here shows \U00012000"):
+        assert made.save(tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch):
     """The surface is painted, light or dark, and twice the drawing's size."""
     image = pytest.importorskip("PIL.Image")
