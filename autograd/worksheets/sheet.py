@@ -42,7 +42,7 @@ from .prepare import constants, prepared
 LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
 ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
 OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
-           "decimals": None}  # which numbers are asked: a file says what differs from this
+           "decimals": None, "names": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
 MOST_TERMS = 300  # in one line
 UNDECIDED = Decimal("1e-20")  # no rounding is so wide: intervals cannot say which of two equal numbers is larger
@@ -568,7 +568,7 @@ def worksheet(
     level = "steps" if level == "entries" else level
     only = only if only is None else [only] if isinstance(only, str) else list(only)
     asked = {"level": level, "forward": forward, "backward": backward, "blanks": blanks, "eta": eta,
-             "only": only, "decimals": decimals}  # fmt: skip
+             "only": only, "decimals": decimals, "names": names if isinstance(names, str) else None}  # fmt: skip
     options = {name: x for name, x in asked.items() if x != OPTIONS[name]}
     if isinstance(names, str) and names != "book":
         raise DataError(f'worksheet: names is "book" or a dict from names to Values; got {names!r}')

@@ -143,6 +143,8 @@ def options_of(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(found, dict) or not isinstance(found.get("only", []), list):
         return {}
+    if found.get("names") not in (None, "book"):
+        return {}
     return {name: x for name, x in found.items() if name in OPTIONS}
 
 
@@ -185,6 +187,7 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
 
 def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
     from autograd.worksheets.marking.grading import MISSING
+    from autograd.worksheets.parts import as_slope
 
     rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip", "empty", "asked")]
     for each in marks:
@@ -192,7 +195,8 @@ def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
         step = "" if first is None else str(each.sheet.by_id[first].part.step.number)
         left = f"{empty} of {len(each.sheet)}" if empty else ""
         asked = each.sheet.asked or counted(len(each.sheet), "blank")
-        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or ""), left, asked))
+        name = "" if first is None else as_slope(each.sheet.called(first))
+        rows.append((each.who, f"{each.score:.1%}", step, name, str(each.mistake or ""), left, asked))
     return rows
 
 

@@ -101,6 +101,12 @@ class Arithmetic(Writer):
     def look_mean(self, e: Expr) -> tuple[int, list[Piece]]:
         return self._reduced("mean", e)
 
+    def look_largest(self, e: Expr) -> tuple[int, list[Piece]] | None:
+        return self._reduced("largest", e) if over(e) else None
+
+    def look_smallest(self, e: Expr) -> tuple[int, list[Piece]] | None:
+        return self._reduced("smallest", e) if over(e) else None
+
     def _reduced(self, word: str, e: Expr) -> tuple[int, list[Piece]]:
         """`sum of each row of [0.1 0.2]`"""
         along = over(e)

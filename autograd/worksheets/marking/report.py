@@ -19,14 +19,15 @@ def text(marks: Marks) -> str:
     counts = ", ".join(f"{n} {verdict}" for verdict, n in marks.counts.items())
     who = f"{visible(marks.who)}: " if marks.who else ""
     asked = f", {visible(marks.sheet.asked)}" if marks.sheet.asked else ""
+    widest = max(len(step.title) for step in marks.sheet.steps)
     lines = [f"{who}{marks.score:.1%} of {visible(marks.sheet.title)}{asked}  ({counts})", ""]
     for step in marks.sheet.steps:
         sign, said = MARKS[_mark(marks, step)], f"{marks.of_step(step)}{_from(marks, step)}"
-        lines.append(f"{sign} {step.number:3}  {visible(step.title):24} {said}")
+        lines.append(f"{sign} {step.number:3}  {visible(step.title):{widest}}  {said}")
     lines += ["", *explained(marks)]
     for entry in marks.entries.values():
         if entry.problem:
-            lines.append(f"{visible(entry.id)}: {visible(entry.problem)}")
+            lines.append(f"{visible(marks.sheet.called(entry.id))}: {visible(entry.problem)}")
     lines += [visible(note) for note in marks.notes]
     return "\n".join([*lines, marks.sheet.footer, ""])
 
@@ -103,7 +104,8 @@ def html(marks: Marks) -> str:
     first = explained(marks)
     box = f'<div class="first">{"".join(f"<p>{xml(line)}</p>" for line in first if line)}</div>' if first else ""
     problems = "".join(
-        f"<li><code>{xml(e.id)}</code>: {xml(e.problem)}</li>" for e in marks.entries.values() if e.problem
+        f"<li><code>{xml(marks.sheet.called(e.id))}</code>: {xml(e.problem)}</li>"
+        for e in marks.entries.values() if e.problem
     )
     notes = "".join(f"<li>{xml(note)}</li>" for note in marks.notes)
     counts = " · ".join(f'<span class="{v}">{MARKS[v]} {n} {v}</span>' for v, n in marks.counts.items())
@@ -126,7 +128,7 @@ def _row(marks: Marks, step: Any) -> str:
             cells.append(f'<span class="missing">{xml(part.label)}:</span>')
         for blank in part.blanks:
             entry = marks.entries[blank.id]
-            title = xml(f"{as_slope(blank.id)}: {entry.verdict}. {entry.note}{entry.problem}")
+            title = xml(f"{as_slope(marks.sheet.called(blank.id))}: {entry.verdict}. {entry.note}{entry.problem}")
             shown = f"{MARKS[entry.verdict]} {xml(entry.written)}"
             cells.append(f'<code class="{entry.verdict}" title="{title}">{shown}</code>')
     how = xml(f"{marks.of_step(step)}{_from(marks, step)}")
