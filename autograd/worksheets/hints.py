@@ -13,6 +13,7 @@ from autograd.formula.scalars.formulas import VOCABULARY, plain_number
 from autograd.formula.scalars.program import FORWARD
 from autograd.formula.scalars.tables import Program, Table
 from autograd.formula.text import clipped, visible
+from autograd.formula.writers.python import nested
 
 from .mathematics import Mathematics, transposed
 from .parts import UPDATE, as_slope
@@ -84,6 +85,8 @@ class Hints:
         if len(formulas) == 1 and formulas[0].op is not None:
             text = self._without_step(self._maths.write(formulas[0]), table)
             return text if len(text) <= LONGEST_ENTRY else ""
+        if text := self._of_rows(formulas):
+            return text
         names = {e.name for e in formulas[0].symbols()}
         tables = {self._entries[name][0].name for name in names}
         if len(tables) < len(names) or len(set(map(outline, formulas))) > 1 or formulas[0].op is None:
@@ -92,6 +95,18 @@ class Hints:
             return ""
         whole = formulas[0].replaced(self._table_of)
         return self._without_step(self._maths.write(whole), table)
+
+    def _of_rows(self, formulas: list[Expr]) -> str:
+        """`the largest of each row of scores`, `the sum of each row of e`."""
+        first = next((self._entries[e.name][0] for e in formulas[0].symbols()), None)
+        if first is None or first.values.ndim < 2 or len(formulas) != first.values.size // first.shape[-1]:
+            return ""
+        rows = first.ids.reshape(-1, first.shape[-1]).tolist()
+        for word, op in (("largest", "maximum"), ("sum", "add")):
+            if all(e.op is not None and e.op.name == op and [part.name for part in nested(e)] == row
+                   for e, row in zip(formulas, rows, strict=True)):  # fmt: skip
+                return f"the {word} of each row of {first.label if first.kind == 'step' else first.name}"
+        return ""
 
     def _table_of(self, e: Expr) -> Expr | None:
         """The whole table in the place of an entry."""

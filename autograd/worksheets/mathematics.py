@@ -50,6 +50,10 @@ class Mathematics(Symbols):
             return SAID, f"the larger of {self.write(e.args[0])} and 0"
         return super().unbracketed(e)
 
+    def added_up(self, e: Expr) -> tuple[int, str]:
+        tightness, written = super().added_up(e)
+        return tightness, written.replace(" + −", " − ")
+
     # --- operators ---------------------------------------------------------------------------------------------------
 
     def times(self, op: ast.operator, left: Side, right: Side) -> str:

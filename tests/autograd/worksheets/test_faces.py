@@ -236,6 +236,8 @@ def test_a_model_of_a_few_lines_shows_its_data_and_targets():
     assert all(len(sheet.given_text(t, i)) < 6 for t in sheet.givens for i in np.ndindex(t.shape))
     says = {part.label: part.symbols for step in sheet.steps for part in step.parts}
     assert says["layers.0"] == "x · layers.0.weight + layers.0.bias"
+    assert (says["m"], says["z"]) == ("the largest of each row of layers.2", "the sum of each row of e")
+    assert says["L"] == "(−log(p[0][1]) − log(p[1][0])) / 2"
     assert says["e"] == "exp(layers.2 − m)" and says["p"] == "e / z"
     assert all(says.values()) and grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
     exact = worksheet(loss)  # without rounding: the engine's own numbers
