@@ -425,8 +425,8 @@ def test_step_a_file_to_a_page(tmp_path, capsys):
         (["play", "(" * 300 + "x" + ")" * 300, "x=2"], "nested too deeply"),
         (["play", "x*" * 2000 + "x", "x=2"], "too long"),
         (["play", "A @ B", "A=[[1,2]]", "B=[[1,2]]"], "do not chain"),
-        (["play", "x+10**400", "x=1"], "comes to inf"),
-        (["play", "9**9**9**9 * x", "x=1"], "comes to inf"),
+        (["play", "x+10**400", "x=1"], "this is inf"),
+        (["play", "9**9**9**9 * x", "x=1"], "this is inf"),
         (["play", "A.sum()", "A=[1,2]", "--browser"], "in the browser A must be one number"),
     ],
 )
