@@ -114,6 +114,15 @@ class Derivation:
         self.top = top or self._top()
         self.is_of_root = not top  # inside a step the gradients are of what lies outside
 
+    @functools.cached_property
+    def users(self) -> dict[Value, list[Value]]:
+        """The nodes that each node is an input of."""
+        users: dict[Value, list[Value]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for x in node.parents:
+                users[x].append(node)
+        return users
+
     def _top(self) -> str:
         """What the gradients are of: the root's own name if it is a short word or such as P(C), else L."""
         name = self.names.own_name(self._root)

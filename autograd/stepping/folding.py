@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,7 @@ class Rest(Scope):
 
 def closed_by_default(steps: list[Step]) -> Closed:
     """What must close for the steps to become few enough: what repeats; then modules, the innermost first."""
-    if steps and _left(steps[0].words.nodes, set()) > MOST_OPEN:
+    if steps and _Shown(steps[0].words.nodes).left > MOST_OPEN:
         _enclose_repeats(steps[0].words.nodes, steps[0].words.names.own_name)
     depth = max((depth_of(step.twin.scope) for step in steps if step.twin.scope is not None), default=0) + 1
     while depth > 1 and len(folded(steps, _deeper(depth))) > MOST_STEPS:
@@ -58,21 +59,37 @@ def _enclose_repeats(nodes: list[Value], own_name: Callable[[Any], str]) -> None
     kinds: dict[int, list[Repeat]] = {}
     for repeat in Structure(nodes).every_repeat():
         kinds.setdefault(repeat.code, []).append(repeat)
-    closed: set[Value] = set()
-    calls = itertools.count(1)
-    for kind in sorted(kinds.values(), key=lambda kind: _left(nodes, _others(kind))):
-        if _left(nodes, closed) <= MOST_OPEN:
+    shown, closed, calls = _Shown(nodes), set[Value](), itertools.count(1)
+    for kind in sorted(kinds.values(), key=lambda kind: shown.left - shown.hidden_by(_others(kind))):
+        if shown.left <= MOST_OPEN:
             break
         for repeat in kind:
             if closed.isdisjoint(repeat.rows[0]):
                 _enclose(repeat, -next(calls), own_name)
-                closed |= _others([repeat])
+                closed |= (others := _others([repeat]) - closed)
+                shown.close(others)
 
 
-def _left(nodes: list[Value], closed: set[Value]) -> int:
+class _Shown:
     """How many nodes are shown, with the leaves that they use."""
-    open_nodes = [node for node in nodes if node.op is not None and node not in closed]
-    return len(open_nodes) + len({x for node in open_nodes for x in node.parents if x.op is None})
+
+    def __init__(self, nodes: Iterable[Value]) -> None:
+        self.uses = self._leaves_of(nodes)
+        self.left = sum(node.op is not None for node in nodes) + len(self.uses)
+
+    @staticmethod
+    def _leaves_of(nodes: Iterable[Value]) -> Counter[Value]:
+        return Counter(x for node in nodes for x in set(node.parents) if x.op is None)
+
+    def hidden_by(self, closed: set[Value]) -> int:
+        """How many fewer are shown without these: a leaf that they alone use goes with them."""
+        leaves = self._leaves_of(closed)
+        return sum(node.op is not None for node in closed) + sum(n == self.uses[x] for x, n in leaves.items())
+
+    def close(self, nodes: set[Value]) -> None:
+        """Show these no longer."""
+        self.left -= self.hidden_by(nodes)
+        self.uses -= self._leaves_of(nodes)
 
 
 def _others(repeats: Iterable[Repeat]) -> set[Value]:

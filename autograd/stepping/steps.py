@@ -253,9 +253,9 @@ class Step:
     @functools.cached_property
     def exits(self) -> list[Value]:
         """What leaves a folded module: the results that are used outside, oldest first."""
-        inner = set(self.twins)
-        used = {x for node in self.words.nodes if node not in inner for x in node.parents}
-        return sorted((x for x in inner if x in used or x is self.words.nodes[-1]), key=lambda node: node.stamp)
+        inner, users = set(self.twins), self.words.users
+        left = [x for x in inner if not inner.issuperset(users[x]) or x is self.words.nodes[-1]]
+        return sorted(left, key=lambda node: node.stamp)
 
     @property
     def value(self) -> Any:
