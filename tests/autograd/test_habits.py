@@ -11,7 +11,7 @@ import autograd as ag
 import autograd.extend
 import nn
 from autograd import OPS, Value, compile, grad, names
-from autograd.errors import DataError, ShapeError
+from autograd.errors import DataError, ShapeError, StepError
 from tests.autograd.judges import assert_close
 from tests.sweep import sweep
 
@@ -372,6 +372,27 @@ def test_a_compiled_function_can_be_pickled_and_copied():
     twin = pickle.loads(pickle.dumps(compile(product, wrt=1)))
     assert twin(2.0, 3.0) == copy.deepcopy(twin)(2.0, 3.0) == (6.0, (None, 2.0))
     assert pickle.loads(pickle.dumps(squared)) is squared
+
+
+@pytest.mark.slow
+def test_large_graphs_are_folded_or_refused_in_a_sentence():
+    """In time that grows with their size: 10⁵ nodes take ten seconds and less."""
+    v = Value(1.0)
+    for _ in range(11_000):
+        v = v * 1.0001 + 0.5
+    stepper = ag.step(v)
+    assert len(stepper) < 20
+    with pytest.raises(StepError, match=r"22\s000 results are too many"):
+        stepper.html()
+    assert len(ag.draw(v).svg) < 100_000
+    nodes = [Value(float(n)) for n in range(5)]
+    rng = np.random.default_rng(0)
+    for n in rng.integers(-40, 0, (1_500, 2)):
+        a, b = (nodes[max(i, -len(nodes))] for i in n)
+        nodes.append(a * 0.5 + b if n[0] % 2 else a.tanh())
+    tangle = sum(nodes[-40:])
+    assert len(ag.draw(tangle).svg) < 1_000_000 and len(ag.step(tangle)) > 1000
+    assert len(ag.draw(sum(Value(1.0) for _ in range(5_000))).svg) < 100_000
 
 
 def test_a_sheet_of_a_large_graph_answers_at_once():

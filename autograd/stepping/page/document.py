@@ -40,6 +40,7 @@ def _script(name: str) -> str:
 
 
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
+MOST_NODES = 20_000  # of a graph whose steps are folded
 SCRIPTS = (
     "numbers.js", "program.js", "typed.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
     "guessing.js", "pointing.js", "entries.js", "camera.js", "states.js", "step.js",
@@ -60,6 +61,11 @@ def write(stepper: Stepper, back: str = "") -> str:
         raise StepError(
             f"{count(len(stepper))} steps are too many for one page (at most {count(MOST_STEPS)}). Close modules with "
             "collapse=1, step an earlier value, or walk through it in the terminal."
+        )
+    if len(stepper.every) > 2 * MOST_NODES:
+        raise StepError(
+            f"a page holds every number of its graph, to follow changes, and {count(len(stepper.every) // 2)} results "
+            f"are too many (at most {count(MOST_NODES)}). Step an earlier value, or walk through it in the terminal."
         )
     view, opened = stepper.view, openings(stepper)
     live = build(stepper, opened.values())
