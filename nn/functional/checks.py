@@ -10,14 +10,14 @@ import autograd as ag
 from autograd.arrays.plain import as_array
 from autograd.errors import AxisError, DataError, ShapeError
 from autograd.modes import plain_data
-from autograd.ops.indexing.rows import is_whole
+from autograd.ops.indexing.rows import as_value, is_whole
 
 Array = Any  # a Value, or whatever NumPy makes an array of
 
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     """Integers from 0 to n - 1, as an integer array."""
-    given = as_array(ids)
+    given = as_value(as_array(ids))
     ids = np.asarray(given._data if is_whole(given) else plain_data(given, "np.asarray(v)"))
     if (ids.dtype.kind == "f" and ids.size and np.array_equal(ids, np.floor(ids))) or not ids.size:
         ids = ids.astype(np.intp)

@@ -169,7 +169,7 @@ class MultiHeadAttention(Module):
         """A mask for each sequence of a batch gets an axis for the heads."""
         if mask is None or isinstance(mask, str):
             return mask
-        mask = mask if isinstance(mask, ag.Value) else np.asarray(mask)
+        mask = mask if hasattr(mask, "__apply__") else np.asarray(mask)
         return ag.expand_dims(mask, -3) if mask.ndim == ndim > 2 else mask
 
     def extra(self) -> str:

@@ -12,7 +12,7 @@ from autograd.samples import Sample
 from .._axes import negative_axes
 from ..arithmetic import equal, not_equal
 from ..elementwise import exp, log, log1p, maximum, where
-from ..indexing.rows import is_whole, within
+from ..indexing.rows import as_value, is_whole, within
 from ..matrices.linear import flat, matmul, outer, product
 from ..reduce import REDUCED, check_not_empty, max_, mean, reduction, spread, sum_
 from ..shape import astype, expand_dims, squeeze, sum_to
@@ -229,7 +229,7 @@ linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bia
 
 
 def _normalize_cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    given = as_array(targets)
+    given = as_value(as_array(targets))
     targets = np.asarray(given._data if is_whole(given) else plain_data(given, "np.asarray(v)"))
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')

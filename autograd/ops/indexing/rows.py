@@ -17,8 +17,14 @@ def is_whole(x):
     return hasattr(x, "__apply__") and getattr(x, "dtype", np.dtype(float)).kind in "iu"
 
 
+def as_value(x):
+    """A Number (`program/tracing/numbers.py`) as the Value that it stands for; everything else as it is."""
+    return getattr(x, "value", x) if hasattr(x, "__apply__") else x
+
+
 def pick(x, index):
     """`x[index]` on a Value: `getitem`, or `take_rows` where a part of the index is a Value of integers."""
+    index = tuple(map(as_value, index)) if index.__class__ is tuple else index
     if is_whole(index):
         return take(x, index, axis=0)
     if index.__class__ is not tuple or not any(is_whole(part) and part.ndim for part in index):

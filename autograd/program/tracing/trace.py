@@ -31,7 +31,7 @@ from ..record import NOTHING, Recorded, record
 from .exits import Tracer, leaf
 from .inputs import rebuild
 from .leaf_names import leaf_names
-from .numbers import BUILTINS, PYTHON, unwrapped
+from .numbers import BUILTINS, PYTHON, Number, unwrapped
 
 
 @dataclass
@@ -219,7 +219,7 @@ def _around(args: Sequence[Any], leaves: Sequence[Any], names: Sequence[str]) ->
         real = np.asarray(data).dtype.kind == "f"
         value = leaf(data, names[len(values)], requires_grad=real)
         values.append(value)
-        return value
+        return value if real else Number(value)  # integers are plain arrays in an ordinary call
 
     def module(x: Any) -> None:
         values.extend(parameter for _, parameter in x.named_parameters())
