@@ -12,7 +12,7 @@ from autograd.samples import Sample, samples
 
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
-from .elementwise import BOOL, UNARY, on_numbers, where
+from .elementwise import BOOL, UNARY, on_numbers, sign, where
 
 floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
            doc="The largest integer that is not above x; no gradient flows.")
@@ -57,6 +57,10 @@ def _floor_divide_lowered(x, y):
     return where(equal(y, 0.0), 0.0 if whole else x / y, where(_passed(rest, y), times - 1.0, times))
 
 
+def _mod_lowered(x, y):
+    rest = fmod(x, y)
+    return where(equal(rest, 0.0), sign(y) * 0, where(_passed(rest, y), rest + y, rest))  # 0 has the sign of y
+
 
 def _of_numbers(operation):
     """A Python operator on numbers; of truths NumPy would give int8."""
@@ -71,7 +75,7 @@ mod = Op("mod", "mod(x, y)", forward=_of_numbers(operator.mod),
          vjp=(lambda g, out, x, y: g,
               lambda g, out, x, y: -g * floor(x / y)),
          definition=lambda x, y: x - y * floor(x / y),
-         lower=lambda x, y: where(_passed(fmod(x, y), y), fmod(x, y) + y, fmod(x, y)),
+         lower=_mod_lowered,
          samples=STEPS, numpy=np.mod, batch="align",
          doc="`x % y`, what is left of x when y is taken away as often as it goes in, `x - y * floor(x / y)`.")
 
@@ -97,18 +101,18 @@ logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=no
                  numpy=np.logical_not, batch="align", doc="True where x is 0 or False.")
 
 
-def _check_truths(sign, *inputs):
+def _check_truths(symbol, *inputs):
     """`&`, `|`, `^` and `~` are for comparisons: `(x > 0) & (x < 1)`."""
     for x in inputs:
         if dtype_of(x).kind != "b":
             got = " ".join(repr(x).split())
-            raise DataError(f"{sign} is for truths, as in (x > 0) & ~(y > 0); got numbers: {got:.60}. Mind the "
+            raise DataError(f"{symbol} is for truths, as in (x > 0) & ~(y > 0); got numbers: {got:.60}. Mind the "
                             "brackets, or write logical_and, logical_or, logical_not.")
 
 
-def _of_two_truths(sign, op):
+def _of_two_truths(symbol, op):
     def f(x, y):
-        _check_truths(sign, x, y)
+        _check_truths(symbol, x, y)
         return op(x, y)
 
     return f

@@ -245,8 +245,10 @@ class Compiled:
 
         def source(x: Any) -> Any:
             value = unwrapped(x)
-            sources.append(leaf(x) if not hasattr(value, "op") else modes.tracer.new_leaf(value))
-            return sources[-1]
+            value = value if isinstance(value, Value) else leaf(value)
+            real = value.dtype.kind == "f"
+            sources.append(modes.tracer.new_leaf(value) if real and modes.tracer.follows(value) else value)
+            return sources[-1] if real else Number(value)
 
         args = [rebuild(x, source, lambda module: sources.extend(module.parameters())) for x in inputs]
         returned = self.f(*args)

@@ -246,7 +246,7 @@ def _matmul(plan: Plan, i: Instruction) -> None:
             return
     left, right = plan.read(x), plan.read(y)
     out = plan.out(i.out)
-    plain = len(a) <= 2 and len(b) <= 2 and one_dtype
+    plain = len(a) <= 2 and len(b) <= 2 and one_dtype and a[-1] != 1  # (-1) * 0 alone is -0 by dot, and 0 by matmul
     plan.lines.append(_product(plan, size if plain else LARGE, left, right, out))
 
 

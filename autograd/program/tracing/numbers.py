@@ -68,10 +68,10 @@ class Number:
 
     def __getattr__(self, name: str) -> Any:
         """A method of arrays and floats: that of Values."""
-        if name.startswith("_"):
+        if name.startswith("_") or not hasattr(self.__class__, name):
             raise AttributeError(name)
         method = getattr(Value, name, None)
-        if name in _IN_PLACE or not callable(method) or name in _OF_VALUES:
+        if name in _IN_PLACE or not callable(method):
             raise refusal(f".data.{name}")
         return lambda *args, **options: by_ops(method, (self, *args), options)
 
@@ -183,7 +183,6 @@ class Number:
 
 
 _IN_PLACE = frozenset(("fill", "sort", "partition", "put", "resize", "setflags", "itemset", "byteswap"))
-_OF_VALUES = frozenset(("backward", "hook", "zero_grad", "detach", "numpy", "touch"))
 
 
 def _number(x: Any) -> Any:

@@ -47,6 +47,9 @@ FOUND = {
     "the smaller of two precisions": lambda x, y, s: min(s, np.float32(0.25)),
     "a truth as an index": lambda x, y, s: s[isinstance(s, str)],
     "the imaginary part of NaN": lambda x, y, s: np.imag(np.linalg.norm(x.data)),
+    "the sign of a rest of 0": lambda x, y, s: 1.0 / np.mod(0.0 * x, y),
+    "the sign of a product of one with 0": lambda x, y, s: 1.0 / (x[1:2] @ (0.0 * y[:1])),
+    "an array of integers": lambda x, y, s: integers(s),
     "the product of one infinity": lambda x, y, s: ag.grad(np.prod)(s * np.inf),
 }  # fmt: skip
 REFUSED = {
@@ -62,6 +65,12 @@ REFUSED = {
     "the sign of NaN": lambda x, y, s: np.signbit(x * np.nan),
     "an error that an ordinary call does not raise": lambda x, y, s: np.hanning(min(s, 0)),
 }
+
+
+def integers(s):
+    """What code that asks for the class of an id finds in a program."""
+    f = compile(lambda k: k * (2 if isinstance(k, np.ndarray) and not isinstance(k, Value) else 3), gradients=False)
+    return f(K) + s
 
 
 def attempted(f):
