@@ -12,6 +12,7 @@ from autograd.op import OPS
 from autograd.worksheets import grade, worksheet
 from autograd.worksheets.marking.intervals import CONTEXT, FUNCTIONS, REASONS, CannotJudge, Interval
 from autograd.worksheets.parts import shown
+from examples.sheets import PLANS
 from tests.autograd.worksheets.random_answers import random_answers
 from tests.autograd.worksheets.test_marking import drawn_graph
 from tools.marker import sheet_of
@@ -107,6 +108,8 @@ def sheets_of_all_sorts():
     yield worksheet((Value(np.array([0.0, 2.0]), name="x") ** 1.5).sum())  # 0 ** 1.5 has no interval of its own
     yield worksheet(((x * y).max() + np.maximum(x * 2, x + x) + np.clip(x * 0.5, -0.6, 1.0)).sum())  # nor have equals
     yield sheet_of("example2")
+    plan = PLANS["example2"](0.1)  # a sheet in decimals, by the book's names
+    yield worksheet(plan.root, plan=plan, names="book")
 
 
 @pytest.mark.slow
