@@ -170,6 +170,27 @@ class Judge:
 
     # --- finite differences -----------------------------------------------------------------------------------
 
+    def opaque(self, call: Call, value: Value, received: Received, theirs: Any) -> Finding | None:
+        """The same for a call that we have no rule for, but somebody wrote a backward: some entries, the largest first,
+        are asked of finite differences alone."""
+        if call.unit > IN_FLOAT32:  # too coarse for differences
+            return None
+        theirs = np.zeros(value.shape) if theirs is None else np.asarray(theirs, np.float64)
+        ours = np.array(theirs)
+        found = Finding(call, value, ours, theirs, call.library)
+        largest = np.argsort(-np.abs(theirs).reshape(-1), kind="stable")[: TRIED // 2]
+        for place in dict.fromkeys([*largest.tolist(), *self.rng.permutation(value.size)[: TRIED // 2].tolist()]):
+            index = tuple(int(i) for i in np.unravel_index(place, value.shape))
+            try:
+                slope, error, sides = slopes_of(call, value, received, index)
+            except Exception:  # it cannot be run again
+                return None
+            apart = abs(slope - theirs[index])
+            if sides is None and apart > max(3 * error, 0.01 * max(abs(slope), abs(theirs[index]))):
+                ours[index], found.index = slope, found.index or index
+                found.slopes = found.slopes or {index: slope}
+        return found if found.slopes else None
+
     def decide(self, found: Finding, received: Received) -> None:
         """Ask finite differences of the call whose gradient is wrong, entry by entry, the worst first."""
         apart = distance(found.ours, found.theirs).reshape(-1)

@@ -67,6 +67,7 @@ class Difference:
     path: str = ""
     wrong: str = UNCLEAR  # whose gradient differs from finite differences: "handgrad", "torch" or "jax", "both"
     argument: str | None = None  # of an autograd.Function: which argument of forward gets the wrong gradient
+    opaque: bool = False  # we have no rule for the call: finite differences alone speak
     slopes: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)  # finite differences, by entry
     pattern: list[str] = field(default_factory=list, repr=False)  # what the numbers look like
     left_out: LeftOut | None = None  # the terms that the wrong backward lacks, where it can be said
@@ -155,9 +156,6 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
     unused = unreached(run, theirs)
     found.notes += [*run.notes, *unused]
     found.cuts = cuts_of(run)
-    if (found.cuts or recorder.exits) and not unused and (said := recorder.last_word(run, theirs)):
-        found.notes.append(said)
-        found.cuts += dict.fromkeys(recorder.exits)
     alike: dict[tuple[str, str], list[str]] = {}  # notes on calls of one op
     for item in went.found:
         difference = gap_found(item, run) if isinstance(item, Gap) else call_found(item, theirs)
@@ -174,6 +172,10 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
         found.notes.append(said + (f"; so in {counted(len(more), 'more place')}" if more else ""))
     if not found.calls:
         compare_compiled(found, went, theirs)
+    ends = not found.calls and not unused and (found.cuts or recorder.exits)
+    if ends and (said := recorder.last_word(run, theirs)):
+        found.notes.append(said)
+        found.cuts += dict.fromkeys(recorder.exits)
     if found.first is not None:
         complete(found.first, went, theirs)
         found.calls[0] = inside_checkpoint(went.call_of.get(found.first), found.first)
@@ -210,7 +212,7 @@ def call_found(found: Finding, theirs: Any) -> Difference:
     op = HOOK if is_hook else call.name if call.parameters else call.name.partition(".")[0]
     file, line = (None, None) if place is None else (place.file, place.line)
     difference = Difference(op, module, file, line, found.ours, found.theirs, found.value, call.place,
-                            argument=argument, slopes=found.slopes)  # fmt: skip
+                            argument=argument, slopes=found.slopes, opaque=call.opaque)  # fmt: skip
     difference.wrong = call.library if found.wrong == LATER else found.wrong
     if is_hook:
         difference.path = "a hook of the module changes the gradient"
@@ -220,7 +222,7 @@ def call_found(found: Finding, theirs: Any) -> Difference:
                            if write else AGREES_ALONE)  # fmt: skip
         if write is not None:
             difference.file, difference.line = write.file, write.line
-    elif difference.wrong in (call.library, BOTH, HANDGRAD):
+    elif difference.wrong in (call.library, BOTH, HANDGRAD) and not call.opaque:
         difference.pattern = pattern(difference.name, found.ours, found.theirs)
     return difference
 

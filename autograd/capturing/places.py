@@ -64,7 +64,8 @@ def argument_of(function: Any, number: int | None) -> str | None:
         return None
     forward = getattr(function, "forward", None)
     try:
-        names = list(inspect.signature(forward).parameters)  # type: ignore[arg-type]
+        given = inspect.signature(forward).parameters.values()  # type: ignore[arg-type]
+        names = [p.name for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]
     except (TypeError, ValueError):
         return None
     names = names if "setup_context" in vars(function) else names[1:]

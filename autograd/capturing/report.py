@@ -46,6 +46,8 @@ def verdict(found: Comparison) -> tuple[str, str]:
                 "made on its own, the same call agrees with handgrad: what it saved was changed")  # fmt: skip
     whose = "theirs" if first.wrong == found.library else first.wrong
     headline, reason = (words.format(op=first.op, library=found.library) for words in SAYS[whose])
+    if first.opaque:
+        reason = f"finite differences give another gradient; handgrad has no rule for {first.op}"
     return headline, reason
 
 
@@ -95,7 +97,7 @@ class Witnesses:
 
     @property
     def digits(self) -> int:
-        """Enough for the two gradients to look different."""
+        """Enough for the last two gradients to look different."""
         (_, ours), (_, theirs) = self.rows[-2:]
         apart = abs(ours - theirs) / max(abs(ours), abs(theirs), 1e-300)
         return 6 if not 0 < apart < 1e-4 else min(17, 2 - math.floor(math.log10(apart)))
@@ -124,7 +126,7 @@ def witnesses(found: Comparison) -> Witnesses | None:
     at = next(iter(first.slopes), tuple(int(i) for i in worst))
     rows = [("handgrad", float(ours[at])), (found.library, float(theirs[at]))]
     if at in first.slopes:
-        rows.insert(0, ("finite differences", first.slopes[at]))
+        rows[: 1 if first.opaque else 0] = [("finite differences", first.slopes[at])]
     return Witnesses(at, rows, ours.size, int(np.count_nonzero(differing(ours, theirs))))
 
 

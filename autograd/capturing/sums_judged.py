@@ -159,6 +159,9 @@ class Pass:
                 there = sum(sent[1:], sent[0]) if sent else None
                 if judged and not call.opaque:
                     self.compare(call, value, received, ours.get(value), there)
+                elif judged and call.function is not None:
+                    finding = self.judge.opaque(call, value, received, there)
+                    self.found += [] if finding is None else [finding]
                 if there is not None:
                     total.add(there)
             elif ours.get(value) is not None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 import autograd as ag
 
-from .table import aten, operands, rank_of, shape_of, unless
+from .table import aten, operands, plain, rank_of, shape_of, unless
 
 aten("linalg_det", "det")(ag.det)
 aten("linalg_inv", "inverse")(ag.inv)
@@ -54,6 +56,37 @@ def _solved(a, b, left):
 def cholesky(a, upper=False):
     lower = ag.cholesky(a)
     return ag.swapaxes(lower, -1, -2) if upper else lower
+
+
+@aten("cholesky_solve")
+def cholesky_solve(b, factor, upper=False):
+    b, factor = operands(b, factor)
+    return ag.solve(_squared(factor, upper), b)
+
+
+@aten("cholesky_inverse")
+def cholesky_inverse(factor, upper=False):
+    return ag.inv(_squared(factor, upper))
+
+
+def _squared(factor, upper):
+    """The matrix that a triangle is the factor of. Zeros beside it get a gradient too, as torch gives them one."""
+    half = ag.triu(factor) if upper else ag.tril(factor)
+    half = factor if not plain(factor) and np.array_equal(half.data, factor.data) else half
+    turned = ag.swapaxes(half, -1, -2)
+    return turned @ half if upper else half @ turned
+
+
+@aten("_grouped_mm")
+def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    """Rows of `a` times a matrix for each group of them, as mixtures of experts do."""
+    unless(bias is not None or rank_of(b) != 3, "a product of other groups than those of rows")
+    if rank_of(a) == 3:
+        return a @ b
+    ends = [int(n) for n in offs]
+    unless(ends[-1] != shape_of(a)[0], "rows of no group")
+    groups = [(i, start, end) for i, (start, end) in enumerate(zip([0, *ends], ends)) if end > start]
+    return ag.concatenate([a[start:end] @ b[i] for i, start, end in groups])
 
 
 @aten("cdist", "_cdist_forward")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numpy as np
 
 import autograd as ag
@@ -73,19 +76,32 @@ def _max_pool(axes):
 def _avg_pool(axes):
     def avg_pool(x, kernel_size, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         window, padding = spelled(kernel_size, axes), spelled(padding, axes)
-        unless(ceil_mode or divisor_override, "a mean of part of a window")
         stride = spelled(stride, axes) if stride else window
+        whole = count_include_pad or not any(padding)
 
         def pooled(x):
-            means = ag.avg_pool(x, window, stride, padding)
-            if count_include_pad or not any(padding):
-                return means
-            seen = ag.avg_pool(ag.Value(np.ones(x.shape, x.dtype)), window, stride, padding)  # the part that is no pad
-            return means / seen.data
+            if whole and not (ceil_mode or divisor_override):
+                return ag.avg_pool(x, window, stride, padding)
+            parts = [windows(*each, ceil_mode) for each in zip(x.shape[-axes:], window, stride, padding, strict=True)]
+            wide = ag.pad(x, [(0, 0)] * (x.ndim - axes) + [(p, over) for p, (_, _, over) in zip(padding, parts)])
+            sums = ag.avg_pool(wide, window, stride, 0) * math.prod(window)
+            counted = [in_sight if count_include_pad else inside for in_sight, inside, _ in parts]
+            return sums / (divisor_override or functools.reduce(np.multiply.outer, counted))
 
         return batched(pooled, x, axes)
 
     return avg_pool
+
+
+def windows(size, window, stride, padding, ceil_mode):
+    """Of the windows along an axis, how many places of each are in the padded axis, and in the axis itself; and how far
+    the last one reaches over the end of the axis."""
+    count = (size + 2 * padding - window + (stride - 1 if ceil_mode else 0)) // stride + 1
+    count -= ceil_mode and (count - 1) * stride >= size + padding  # none begins in the padding at the end
+    start = np.arange(count) * stride - padding
+    end = np.minimum(start + window, size + padding)
+    inside = np.minimum(end, size) - np.maximum(start, 0)
+    return end - start, inside, max(int(start[-1]) + window - size, 0)
 
 
 for _axes in (1, 2, 3):

@@ -161,3 +161,37 @@ def conv(x, weight, window_strides, padding, lhs_dilation, rhs_dilation, dimensi
     out = ag.conv(x, weight, None, tuple(window_strides), tuple(a for a, _ in padding), tuple(rhs_dilation),
                   feature_group_count)  # fmt: skip
     return ag.transpose(out, tuple(int(i) for i in np.argsort(places.out_spec)))
+
+
+def _reduce_window(pool: Callable[..., Any], beyond: float) -> Callable[..., Any]:
+    """Windows along some axes: those go last, after a single channel; `beyond` is what lies past the edges."""
+
+    def reduce_window(x, window_dimensions, window_strides, padding, base_dilation, window_dilation):
+        axes = [i for i, w in enumerate(window_dimensions) if w > 1 or window_strides[i] > 1]
+        if not 1 <= len(axes) <= 3 or any(n != 1 for n in (*base_dilation, *window_dilation)):
+            raise NotImplementedError
+        window, strides = (tuple(int(each[i]) for i in axes) for each in (window_dimensions, window_strides))
+        kept = [i for i in range(x.ndim) if i not in axes]
+        x = ag.transpose(ag.pad(x, tuple(padding), constant_values=beyond), (*kept, *axes))
+        out = pool(ag.reshape(x, (-1, 1, *x.shape[len(kept) :])), window, strides)
+        out = ag.reshape(out, (*x.shape[: len(kept)], *out.shape[2:]))
+        return ag.transpose(out, tuple(int(i) for i in np.argsort([*kept, *axes])))
+
+    return reduce_window
+
+
+LAX["reduce_window_max"] = _reduce_window(lambda x, window, strides: ag.max_pool(x, window, strides, 0), -np.inf)
+LAX["reduce_window_sum"] = _reduce_window(
+    lambda x, window, strides: ag.avg_pool(x, window, strides, 0) * float(np.prod(window)), 0.0
+)
+
+
+# --- linear algebra -----------------------------------------------------------------------------------------
+
+
+@lax("triangular_solve")
+def triangular_solve(a, b, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+    if unit_diagonal or isinstance(a, np.ndarray) or not left_side:
+        raise NotImplementedError
+    a = ag.tril(a) if lower else ag.triu(a)
+    return ag.solve(ag.swapaxes(a, -1, -2) if transpose_a else a, b)

@@ -171,7 +171,9 @@ def by_backward(starts: list[Any], ends: list[Any], weights: list[Any]) -> list[
 
 def with_lines(backward: Any, found: dict[Any, list[Place]]) -> Any:
     """A Function's backward that notes, for its node, which of its lines computed each gradient that it returns."""
-    code = getattr(inspect.unwrap(backward), "__code__", None)
+    registered = inspect.getclosurevars(backward).nonlocals.get("info")  # of torch.library.custom_op
+    written = getattr(registered, "_backward_fn", None) or backward
+    code = getattr(inspect.unwrap(written), "__code__", None)
     if code is None or code.co_filename.startswith(libraries()):
         return backward
 

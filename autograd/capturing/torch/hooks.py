@@ -20,6 +20,7 @@ from .opaque import opaque_op
 from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
 
+GENERATED = "GeneratedBackwardFor_"
 EXITS = {"item": ".item()", "tolist": ".tolist()", "numpy": ".numpy()", "__float__": "float()"}
 
 
@@ -99,7 +100,7 @@ class FunctionCalls:
             if recorder.inside or not carried or not (apart or ctx.next_functions):
                 return forward(*args, **kwargs)
             frame = recorder.frame = user_frame(LIBRARIES)
-            call = recorder.open_call(cls.__name__, cls.apply, given, kwargs, next(counter))
+            call = recorder.open_call(readable(cls), cls.apply, given, kwargs, next(counter))
             call.function = cls
             recorder.met_inside.clear()
             recorder.coarsest = 0.0
@@ -164,6 +165,12 @@ class FunctionCalls:
             value = unseen(recorder, call, number)
         recorder.memory.set(tensor, value)
         return value
+
+
+def readable(cls: Any) -> str:
+    """A Function's name: "mylib_cube" of what torch makes for the operator mylib::cube."""
+    name = cls.__name__
+    return name.removeprefix(GENERATED).removesuffix("_default") if name.startswith(GENERATED) else name
 
 
 def is_apart(cls: Any) -> bool:

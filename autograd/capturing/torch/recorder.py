@@ -177,7 +177,10 @@ class Recorder(TorchDispatchMode):
             call = self.open_call(name_of(func), func, args, kwargs, began)
             before = self._before(args, kwargs, written) if written and ours is None else (args, kwargs)
             drawn = torch.get_rng_state() if torch.Tag.nondeterministic_seeded in func.tags else None
+            known = len(self.calls)
             out = func(*args, **kwargs)
+            if len(self.calls) > known:  # an operator with a backward of its own (torch.library), met as a Function
+                return out
             results = tensors_in(out)
             for x in results:
                 refuse_sparse(x)
@@ -249,6 +252,8 @@ class Recorder(TorchDispatchMode):
 
     def note_exit(self, how: str, tensor: Any) -> None:
         """Numbers that follow from the leaves are handed to Python."""
+        if self.inside:  # what a Function does is its own affair: its backward is judged
+            return
         with self.aside():
             if tensor.is_floating_point() and self._decides(tensor):
                 self.exits.append(self.cut(how))

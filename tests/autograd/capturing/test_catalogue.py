@@ -1,6 +1,7 @@
 """A catalogue of mistakes that people make, and of right models that look suspicious: which are called wrong?"""
 
 import inspect
+from pathlib import Path
 
 import pytest
 
@@ -24,8 +25,13 @@ def assert_found(found, slip, file, line):
     assert named[0].wrong == "torch", found
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-@pytest.mark.parametrize("slip", SLIPS, ids=str)
+def taken_in_turn(names, kinds):
+    """Each with one of the precisions daily, with the others at night."""
+    return [pytest.param(name, kind, id=f"{name}-{kind}", marks=[pytest.mark.nightly] * ((n - k) % len(kinds) > 0))
+            for n, name in enumerate(names) for k, kind in enumerate(kinds)]  # fmt: skip
+
+
+@pytest.mark.parametrize("slip, kind", taken_in_turn(SLIPS, KINDS))
 def test_a_mistake_is_found(slip, kind, tmp_path):
     function, file, line = with_slip(slip, tmp_path)
     torch.manual_seed(0)
@@ -45,8 +51,7 @@ def test_a_mistake_is_found_in_a_large_model(number, tmp_path):
     assert found.first.module == place
 
 
-@pytest.mark.parametrize("kind", [*KINDS, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name, kind", taken_in_turn(FUNCTIONS, [*KINDS, torch.bfloat16]))
 def test_without_the_mistake_all_agree(name, kind):
     torch.manual_seed(0)
     loss, inputs = small(FUNCTIONS[name], kind)
@@ -54,8 +59,7 @@ def test_without_the_mistake_all_agree(name, kind):
     assert found.ok, found
 
 
-@pytest.mark.parametrize("kind", [*KINDS, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", SUSPICIOUS)
+@pytest.mark.parametrize("name, kind", taken_in_turn(SUSPICIOUS, [*KINDS, torch.bfloat16]))
 def test_what_looks_suspicious_is_right(name, kind):
     torch.manual_seed(0)
     f, inputs = SUSPICIOUS[name](kind)
@@ -102,3 +106,15 @@ def test_numbers_that_are_only_looked_at_end_nothing():
         return h.sum()
 
     assert not ag.capture(loss, torch.randn(3)).compare().cuts
+
+
+# --- what the page says of all this ----------------------------------------------------------------------------
+
+
+def test_the_page_counts_them():
+    text = (Path(__file__).parents[3] / "docs" / "capture.md").read_text(encoding="utf-8")
+    between = len(beside.SAVED) + len(beside.HOOKS)
+    for said in (f"| {len(SLIPS)} wrong lines in {len(FUNCTIONS)} backward functions", f"| {len(beside.ENDS)} places",
+                 f"| {between} mistakes between calls", f"| {len(FUNCTIONS)} right backward functions",
+                 f"| {len(SUSPICIOUS)} right models"):  # fmt: skip
+        assert said in text, said

@@ -1,5 +1,6 @@
 """What has gone wrong before: precision, masks, ignored targets; what is put back; and what stays outside."""
 
+import inspect
 import random
 
 import numpy as np
@@ -426,6 +427,31 @@ def test_a_compiled_function_runs_as_it_was_written_and_says_so():
     assert "double is compiled: it ran as it was written" in str(run.compare())
 
 
+SYMMETRIC = torch.tensor([[3.0, 1.0, 0.5], [1.0, 2.0, -0.3], [0.5, -0.3, 4.0]]).double()
+NO_LONGER_OPAQUE = {
+    "cholesky_solve": lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(SYMMETRIC + x @ x.T)),
+    "cholesky_solve, upper": lambda x: torch.cholesky_solve(x, SYMMETRIC.triu(), upper=True),
+    "cholesky_inverse": lambda x: torch.cholesky_inverse(torch.linalg.cholesky(SYMMETRIC + x @ x.T)),
+    "avg_pool over the edge": lambda x: F.avg_pool2d(x[None], 2, ceil_mode=True) ** 2,
+    "avg_pool, padded": lambda x: F.avg_pool2d(x[None], 3, 2, 1, ceil_mode=True, count_include_pad=False) ** 2,
+    "avg_pool, divided": lambda x: F.avg_pool2d(x[None], 2, divisor_override=3) ** 2,
+    "avg_pool of a row": lambda x: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", NO_LONGER_OPAQUE)
+def test_it_has_a_rule(name):
+    assert assert_same_run(NO_LONGER_OPAQUE[name], torch.randn(3, 4)).compare().ok
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16], ids=str)
+def test_experts_on_groups_of_rows(kind):
+    experts = lambda x, w: F.grouped_mm(x, w, offs=torch.tensor([3, 3, 8], dtype=torch.int32)).square().sum()  # noqa: E731
+    run = ag.capture(experts, torch.randn(8, 16).to(kind), torch.randn(3, 16, 8).to(kind))
+    assert not run.opaque
+    assert run.compare().ok
+
+
 class NumpySine(torch.autograd.Function):
     """Its forward leaves torch, so that nobody but finite differences can judge its backward."""
 
@@ -443,8 +469,41 @@ class NumpySine(torch.autograd.Function):
 def test_a_function_that_leaves_torch_is_opaque_and_finite_differences_judge_it():
     run = captured(lambda x: NumpySine.apply(x).sum(), torch.randn(3))
     assert run.opaque == ["NumpySine"]
-    assert run.compare().ok  # it is torch's word on both sides
+    found = run.compare()
+    assert (found.first.op, found.first.wrong, found.first.argument) == ("NumpySine", "torch", "x")
+    assert found.first.file == __file__
+    assert "handgrad has no rule for NumpySine" in str(found)
+    assert not found.cuts
     assert run.check().verdict == "wrong"
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("factor", [1.0, 0.9])
+def test_an_operator_registered_with_torch(factor, kind):
+    """`torch.library` makes a Function of it, whose forward nobody but torch sees."""
+
+    def swish(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.sigmoid(x)
+
+    def keep(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        dx = factor * g * s * (1 + x * (1 - s))  # the registered line
+        return dx
+
+    name = f"handgrad_tests::swish_{len(str(factor))}_{str(kind)[6:]}_{int(10 * factor)}"
+    operator = torch.library.custom_op(name, swish, mutates_args=())
+    operator.register_autograd(backward, setup_context=keep)
+    found = captured(lambda x: operator(x.sin()).square().mean(), torch.randn(50).to(kind)).compare()
+    if factor == 1.0 or kind is torch.bfloat16:  # too coarse for differences
+        assert found.ok, found
+        return
+    assert found.first.op == name.replace("::", "_")
+    lines, start = inspect.getsourcelines(backward)
+    assert found.first.line == start + next(i for i, line in enumerate(lines) if "the registered line" in line)
 
 
 def kernel(x, out, n):
