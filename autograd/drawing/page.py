@@ -138,7 +138,7 @@ def _legend(legend: Legend | None) -> str:
 
 
 def _data(drawing: Drawing) -> dict[str, Any]:
-    outline, options = drawing.outline, drawing.reader and drawing.reader.options
+    outline, options = drawing.outline, drawing.reader.options if drawing.reader is not None else None
     scene = outline.scene if outline is not None else drawing.scene
     reader = outline.whole if outline is not None else drawing.reader
     rules = reader.rules() if reader is not None and len(reader.nodes) <= MOST_OPEN else {}
