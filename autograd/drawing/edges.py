@@ -105,11 +105,15 @@ class Edges:
                 title = self._title(node, x, whole[index] if label else "") if self._tooltips else ""
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label.text if label else "", title=title)
                 self._labels += [label] if label else []
-            key = self._drawn[place].key
-            if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
-                self._sizes[key] = None
-            elif is_input and sent[index] is not None and (so_far := self._sizes.get(key, 0.0)) is not None:
-                self._sizes[key] = math.hypot(so_far, norm(sent[index]))
+            if is_input and isinstance(x, Value):
+                self._add_size(self._drawn[place].key, sent[index], stale and node.grad is not None and x.requires_grad)
+
+    def _add_size(self, key: str, sent: Any, unknown: bool) -> None:
+        """What went along an edge: together with all that went along it before."""
+        if unknown:
+            self._sizes[key] = None
+        elif sent is not None and (so_far := self._sizes.get(key, 0.0)) is not None:
+            self._sizes[key] = math.hypot(so_far, norm(sent))
 
     def _add_copy(self, node: Value, head: str) -> None:
         """The edges of a node that another stands for: only those that the other does not have, such as what comes from
@@ -117,6 +121,8 @@ class Edges:
         for array in operands_of(node):
             if not isinstance(array, Value) and np.ndim(array):
                 self._key_of(array)
+        stale = bool(edited_inputs(node))
+        sent = _contributions(node, node.grad if self._options.wants_numbers and not stale else None)
         for index, x in enumerate(node.inputs):
             if not isinstance(x, Value) or (tail := self._folded.key_of[x]) == head:
                 continue
@@ -124,7 +130,9 @@ class Edges:
             if (place := (tail, head, -1 if folded else index)) not in self._drawn:
                 back = any(x in self._made_in(run) for run in self._folded.runs_around(self._standing(node)))
                 style = "round" if back else "plain"
-                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, style=style)
+                title = self._title(self._standing(node), self._standing(x), "") if self._tooltips else ""
+                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, style=style, title=title)
+            self._add_size(self._drawn[place].key, sent[index], stale and node.grad is not None and x.requires_grad)
 
     def _standing(self, node: Value) -> Value:
         return self._folded.fold.representative[node]
@@ -161,13 +169,14 @@ class Edges:
     def _widened(self, edge: Edge, largest: float) -> Edge:
         size = self._sizes.get(edge.key)
         if size is None:
-            return edge if edge.key in self._sizes else replace(edge, style="none")
+            return edge if edge.key in self._sizes or edge.style == "round" else replace(edge, style="none")
         if not math.isfinite(size):
             return replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞"))
         if size == 0.0 or largest == 0.0:
             return replace(edge, style="zero")
         title = f"{edge.title}: gradient norm {rough(size)}"
-        return replace(edge, style="flow", flow=_width(size, largest), title=title)
+        style = edge.style if edge.style == "round" else "flow"
+        return replace(edge, style=style, flow=_width(size, largest), title=title)
 
     def _notes(self) -> tuple[str, ...]:
         if self._options.flow is not False and not self._sizes:

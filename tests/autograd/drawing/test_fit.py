@@ -242,6 +242,19 @@ def test_a_loop_shows_its_first_step_and_the_value_that_goes_round(drawn):
     assert cards(drawing)["y0"].key not in frame.members and cards(drawing)["k"].key in frame.members
 
 
+def test_the_flow_along_an_edge_of_a_fold_is_that_of_all_pieces():
+    root = euler(12)
+    drawing = draw(root, flow=True, fit="page")
+    told = {edge.title.split(": gradient norm ")[0]: float(edge.title.split()[-1]) for edge in drawing.scene.edges}
+    sums = [node for node in drawing.reader.nodes if node.op is not None and node.op.name == "add"]
+    assert told["t1 → y"] == pytest.approx(math.hypot(*(node.grad for node in sums)), rel=6e-3)
+    products = [node.inputs[1].inputs[1] for node in sums]
+    assert told["−k * y0 * y0 → t1"] == pytest.approx(math.hypot(*(node.grad for node in products)), rel=6e-3)
+    back = [edge for edge in drawing.scene.edges if edge.style == "round"]
+    assert len(back) == 2 and all(edge.flow and edge.title.startswith("y → ") for edge in back)
+    assert not drawing.scene.legend.has_undirected
+
+
 def test_an_explosion_that_comes_back_is_seen():
     x = Value(0.1, name="x")
     for i in range(12):
