@@ -110,7 +110,10 @@ class Hints:
 
     def _table_of(self, e: Expr) -> Expr | None:
         """The whole table in the place of an entry."""
-        return Expr(self._entries[e.name][0].name, e.value) if e.op is None and e.name else None
+        if e.op is not None or not e.name:
+            return None
+        table = self._entries[e.name][0]
+        return Expr(table.label if table.kind == "step" else table.name, e.value)
 
     def _is_entry_by_entry(self, e: Expr) -> bool:
         """Do its names stand for entries at one place, as in e[0][1] / z[0]? In outer's x[0] * g[1] they do not."""

@@ -345,6 +345,8 @@ def test_a_step_inside_an_op_is_not_called_as_a_node_is():
     assert "z′ = Σ e" in sheet.markdown() and "u = e / z′" in sheet.markdown()
     assert {"u.z[0]", "u.u[0]"} <= {blank.id for blank in sheet.blanks}  # ids say whose step it is
     assert ag.grade(sheet, {blank.id: blank.answer for blank in sheet.blanks}).score == 1
+    nested = ag.worksheet(nn.functional.cross_entropy(z, 1)).markdown()  # a softmax inside of it
+    assert "z′ = e" in nested and "p = e / z′" in nested
 
 
 def test_a_sum_of_products_opens_into_them():
