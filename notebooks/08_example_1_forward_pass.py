@@ -25,7 +25,13 @@ for name in ("X", "WQ", "WK", "WV", "WO4"):
 #
 # Each token asks a question, its row of $Q$ (query). Each token offers an answer to questions of some kind, its row
 # of $K$ (key), and has something to tell, its row of $V$ (value). A score is the product of a question and a key:
-# large if they fit. A sum of many products grows with their number, 2 here, so the scores are divided by $\sqrt 2$.
+# large if they fit.
+#
+# Why divided by $\sqrt 2$? A score is a sum of products, 2 here. Products of either sign partly cancel, so a sum of
+# $d$ of them grows like $\sqrt d$, not like $d$. Divided by $\sqrt d$, scores have the same size at any width. Without
+# it, the scores of a wide head would lie so far apart that softmax gives one token everything, and its slopes
+# $p (1 - p)$ would be nearly 0 (lesson 7): the head could not learn.
+#
 # Softmax makes the scores of a row weights that sum to 1, and `out` is the mean of the rows of $V$ by these
 # weights.
 #

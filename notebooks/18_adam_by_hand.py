@@ -64,7 +64,7 @@ for t in (1, 2, 3):
 
 # %% [markdown]
 # Look at step 1. $\hat m = g$ and $\sqrt{\hat v} = |g|$, so the step is $\eta$ times the sign of the gradient: 0.1,
-# be the slope 1 or 100. That is the whole idea. The size of a gradient cancels; what counts is whether its sign
+# whether the slope is 1 or 100. That is the whole idea. The size of a gradient cancels; what counts is whether its sign
 # lasts. If a gradient is 1 and then −1, $\hat m = (0.9 \cdot 0.1 - 0.1) / 0.19 = -0.053$ while $\sqrt{\hat v} = 1$:
 # hardly a step.
 #
