@@ -23,10 +23,10 @@ def about(sheet: Worksheet, steps: list[Step]) -> str:
     """What these steps write that needs a word: ⊙, and one of several paths of the backward pass."""
     parts, words = [part for step in steps for part in step.parts], sheet.program.words
     said = ["⊙ multiplies entry by entry"] if sheet.hints and any("⊙" in part.symbols for part in parts) else []
-    paths = (part.table for part in parts if part.table.kind == "contribution" and part.table.through is not None)
-    if (table := next(paths, None)) is not None:
-        of, through = words.name(table.owner), words.name(table.through)
-        said.append(f"{as_slope(table.name)} is what reaches {of} through {through}")
+    for table in [part.table for part in parts if part.table.kind == "contribution"][:1]:
+        if table.through is not None:
+            of, through = words.name(table.owner), words.name(table.through)
+            said.append(f"{as_slope(table.name)} is what reaches {of} through {through}")
     return "; ".join(said)
 
 
