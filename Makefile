@@ -13,7 +13,7 @@ export MKL_NUM_THREADS      := 1
 # Bytecode is kept, also where the user's settings say otherwise: a test run would compile everything in each process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick nightly versions bench mutate fuzz notebooks lessons docs clean chromium office
+.PHONY: help demo test quick nightly versions torch-versions bench mutate fuzz notebooks lessons docs clean chromium office
 .DELETE_ON_ERROR:
 
 # One half of the tests for each worker, in order, so that a file's fixtures and caches serve all of it; who ends early
@@ -21,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(PY) -m pytest -q -n $(JOBS) --dist worksteal
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 23
 
 demo: $(VENV)/.installed-plot,sheets $(VENV)/.installed-notebook  ## set up, then run the main job and the lessons: results go to out/
 	$(PY) -m examples.demo
@@ -42,6 +42,9 @@ nightly: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## every
 
 versions: $(VENV)/.installed-$(EXTRAS)  ## the quick tests under each Python from 3.11 to 3.14 that is here, and under the lowest versions
 	$(PY) -m tools.versions $(VERSIONS) --jobs $(JOBS)
+
+torch-versions: $(VENV)/.installed-$(EXTRAS)  ## the tests of capture under each torch from 2.11 to 2.15 (pip has to know an index of wheels for the CPU)
+	$(PY) -m tools.versions torch --jobs $(JOBS)
 
 bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad, torch and jax
 	$(PY) -m benchmarks

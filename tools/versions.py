@@ -3,6 +3,7 @@
     python -m tools.versions                  all of them
     python -m tools.versions 3.12 lowest      some of them
     python -m tools.versions --tests tests/nn/test_io.py
+    python -m tools.versions torch            the tests of `capture` under each torch that it is known to work with
 
 Each gets an environment of its own below `out/versions/`, made again when `pyproject.toml` changes. `lowest` is the
 oldest Python with every requirement in `pyproject.toml` at the lowest version that it allows.
@@ -28,6 +29,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "out" / "versions"
 NEWEST = 14  # of Python 3: the newest that is looked for
 LOWEST = "lowest"
+TORCH = {f"torch-2.{minor}": f"torch==2.{minor}.*" for minor in range(11, 16)}  # the versions that `capture` names
+BESIDE_TORCH = ("expecttest", "filelock", "fsspec", "jinja2", "networkx", "sympy", "typing-extensions")
+CAPTURING = ("tests/autograd/capturing", "-m", "not page")
 EXTRAS = "dev,images"
 QUICK = ("-m", "not slow and not page")
 
@@ -51,7 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", default="2", help="test processes (default: 2)")
     chosen = parser.parse_args(arguments)
     known = [*pythons(), LOWEST]
-    if unknown := [name for name in chosen.versions if name not in known]:
+    chosen.versions = [name for given in chosen.versions for name in (TORCH if given == "torch" else [given])]
+    if unknown := [name for name in chosen.versions if name not in (*known, *TORCH)]:
         parser.error(f"there is no version {unknown[0]!r}; choose from {', '.join(known)}")
     outcomes = []
     for name in chosen.versions or known:
@@ -64,7 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
 def line(outcome: Outcome) -> str:
     """One outcome in columns."""
     took = f"{outcome.seconds:5.0f} s" if outcome.seconds else ""
-    return f"{outcome.name:<7}  {outcome.python:<8}  {outcome.verdict:<8}  {took:<7}  {outcome.detail}".rstrip()
+    return f"{outcome.name:<10}  {outcome.python:<8}  {outcome.verdict:<8}  {took:<7}  {outcome.detail}".rstrip()
 
 
 def summary(outcomes: list[Outcome]) -> str:
@@ -145,13 +150,18 @@ def environment(name: str, python: Path) -> Path:
         (home / "lowest.txt").write_text("\n".join(lowest()) + "\n", encoding="utf-8")
         pip += ["--constraint", home / "lowest.txt"]
     subprocess.run([*pip, "--editable", f"{ROOT}[{EXTRAS}]"], check=True)
+    if name in TORCH:  # alone: what it needs of CUDA is gigabytes. So pip has to know an index of wheels for the CPU
+        subprocess.run([*pip, *BESIDE_TORCH], check=True)
+        subprocess.run([*pip, "--no-deps", TORCH[name]], check=True)
+        subprocess.run([inside, "-c", "import torch"], check=True)
     stamp.write_text(wanted, encoding="utf-8")
     return inside
 
 
 def tried(name: str, tests: list[str], jobs: str) -> Outcome:
     """Run the tests in one environment; what they print goes to a file beside it."""
-    python = interpreter(pythons()[0] if name == LOWEST else name)
+    own = f"3.{sys.version_info.minor}"
+    python = interpreter(pythons()[0] if name == LOWEST else own if name in TORCH else name)
     if python is None:
         return Outcome(name, "", "not here", "install it, or put it on PATH")
     begin = time.perf_counter()
@@ -165,7 +175,8 @@ def tried(name: str, tests: list[str], jobs: str) -> Outcome:
     log = HOME / f"{name}.log"
     settings = {**os.environ, "HYPOTHESIS_PROFILE": "dev", "OPENBLAS_NUM_THREADS": "1"}
     with open(log, "w", encoding="utf-8") as file:
-        command = [inside, "-m", "pytest", "-q", "-n", jobs, "-p", "no:cacheprovider", *(tests or QUICK)]
+        chosen = tests or (CAPTURING if name in TORCH else QUICK)
+        command = [inside, "-m", "pytest", "-q", "-n", jobs, "-p", "no:cacheprovider", *chosen]
         status = subprocess.run(command, cwd=ROOT, env=settings, stdout=file, stderr=subprocess.STDOUT).returncode
     last = (log.read_text(encoding="utf-8").strip().splitlines() or ["nothing was printed"])[-1]
     detail = f"NumPy {numpy}: {last}" + (f"; see {log.relative_to(ROOT)}" if status else "")
