@@ -155,7 +155,7 @@ class ArrayLike:
         )
 
     def __repr__(self) -> str:
-        notice_read(self, "text")
+        shown = notice_read(self, "text") or str  # of text that comes back, a program knows
         data = self._data
         if isinstance(data, ndarray):
             text = np.array2string(data, precision=4, separator=", ", threshold=24, prefix="Value(")
@@ -171,12 +171,13 @@ class ArrayLike:
             text += f", op={self.op.name!r}"
         if self.grad is not None and np.ndim(self.grad) == 0:
             text += f", grad={self.grad}"
-        return f"{type(self).__name__}({text})"
+        return shown(f"{type(self).__name__}({text})")
 
     def __format__(self, spec: str) -> str:
-        if spec and notice_read(self, "text") is None and modes.tracer is not None:
-            return format(float(self._data), spec)
-        return format(self._only("format(v)"), spec) if spec else str(self)
+        if not spec:
+            return str(self)
+        shown = notice_read(self, "text")
+        return format(self._only("format(v)"), spec) if shown is None else shown(format(float(self._data), spec))
 
     def _check_written(self, frame: FrameType) -> None:
         """Refuse `array[i] = v`. NumPy only asks for `float(v)` there, so the caller's instruction has to tell."""

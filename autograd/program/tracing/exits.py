@@ -44,6 +44,7 @@ EXITS = {
     "an array of places": "Write ag.take(x, ids, axis=1), or x[ids] for rows",
     "mask": "How many entries a mask picks depends on the numbers. Write where(mask, x, 0.0)",
     "np.nonzero": "How many places there are depends on the numbers. Write where(condition, a, b)",
+    "text that is read": "The text is made once, while tracing, to be shown. Compare and compute with the number",
     "hash": "A set or dict of numbers depends on them. Compare with ==, or write where(a == b, c, d)",
     "pickle": "Save what the compiled function returned",
     "backward()": "compile(f) gives the gradients already; inside of f write grad(g)(x)",
@@ -64,6 +65,34 @@ def refusal(how: str, instead: str = "") -> TraceError:
     for tracer in [modes.tracer] if modes.tracer is not None else open_tracers:
         tracer.refused.append(error)
     return error
+
+
+class Text(str):
+    """The text of a number of a trace, which is there to be shown: to read it while f is traced is an exit."""
+
+    __slots__ = ()
+
+    def __float__(self) -> float:
+        return float(self[:])
+
+    def __int__(self) -> int:
+        return int(self[:])
+
+
+def _reads(name: str) -> Callable[..., Any]:
+    usual = getattr(str, name)
+
+    def method(self: Text, *args: Any) -> Any:
+        if modes.tracer is not None:
+            raise refusal("text that is read")
+        return usual(self, *args)
+
+    return method
+
+
+for _name in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__len__", "__contains__",
+              "__getitem__", "__iter__", "startswith", "endswith", "find", "index", "count"):  # fmt: skip
+    setattr(Text, _name, _reads(_name))
 
 
 class Guard(NamedTuple):
@@ -201,8 +230,9 @@ class Tracer:
             largest = largest_of(self.compared)
             self.decide(OPS["equal"](largest, largest), True)
 
-    def _text(self, value: Value) -> None:
+    def _text(self, value: Value) -> type[Text]:
         self.texts.append(user_line() or "unknown line")
+        return Text
 
     # --- edits ----------------------------------------------------------------------------------------------
 

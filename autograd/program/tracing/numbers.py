@@ -173,13 +173,13 @@ class Number:
         return self.value._data
 
     def __repr__(self) -> str:
-        if modes.tracer is not None:
-            modes.tracer.leave(self.value, "text")
-        return repr(self.value._data)
+        return self._shown(repr(self.value._data))
 
     def __format__(self, how: str) -> str:
-        repr(self)
-        return format(self.value._data, how)
+        return self._shown(format(self.value._data, how))
+
+    def _shown(self, text: str) -> str:
+        return text if modes.tracer is None else (modes.tracer.leave(self.value, "text") or str)(text)
 
 
 _IN_PLACE = frozenset(("fill", "sort", "partition", "put", "resize", "setflags", "itemset", "byteswap"))

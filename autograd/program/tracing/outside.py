@@ -169,9 +169,10 @@ class Outside:
 
     # --- what a call changed --------------------------------------------------------------------------------
 
-    def only_adds(self, name: str) -> bool:
+    def only_adds(self, path: str) -> bool:
         """Whether code uses what it knows by this name for nothing but to add to it: `log.append(...)`."""
-        return all(_only_adds(code, name) for code in self._codes)
+        uses = [adds for code in self._codes for adds in _uses(code, path.rpartition(".")[2])]
+        return bool(uses) and all(uses)
 
     def put_back(self) -> None:
         """Undo what a call changed."""
@@ -214,7 +215,7 @@ def _holders(x: Any, path: str) -> Iterator[tuple[str, Any, tuple[Any, ...] | No
             if read:
                 yield "dict", x.__globals__, read, ""
             for own in (x.__kwdefaults__, vars(x)):
-                if own:
+                if own is not None:
                     yield "dict", own, None, ""
             yield from _of_modules(x)
     elif isinstance(x, type):
@@ -273,14 +274,16 @@ def _names_in(code: CodeType) -> frozenset[str]:
 
 
 @functools.cache
-def _only_adds(code: CodeType, name: str) -> bool:
+def _uses(code: CodeType, name: str) -> tuple[bool, ...]:
+    """For each place where some code reads a name, whether it only adds to what is there."""
+    found = []
     lines = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL")]
     for i, following in itertools.pairwise(lines):
         if i.opname.startswith("LOAD_") and i.argval == name and i.opname != "LOAD_CLOSURE":
             adds = following.opname in ("LOAD_METHOD", "LOAD_ATTR") and following.argval in _ADDS
-            if not adds and not (following.opname == "LOAD_CONST" and f"{name} += " in _line(code, i)):
-                return False
-    return all(_only_adds(part, name) for part in code.co_consts if isinstance(part, CodeType))
+            found.append(adds or (following.opname == "LOAD_CONST" and f"{name} += " in _line(code, i)))
+    inner = [use for part in code.co_consts if isinstance(part, CodeType) for use in _uses(part, name)]
+    return (*found, *inner)
 
 
 def _line(code: CodeType, i: dis.Instruction) -> str:
@@ -430,8 +433,8 @@ def _data(x: Any) -> Any:
 
 
 _WRITES = (
-    "A program writes numbers, arrays and .data of Values on modules; give everything else back as a result of the "
-    "function"
+    "A program writes numbers, arrays and .data of Values on modules: make its class an nn.Module. Give everything "
+    "else back as a result of the function"
 )
 
 

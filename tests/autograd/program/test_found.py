@@ -62,6 +62,9 @@ REFUSED = {
     "out by its place": lambda x, y, s: np.isposinf(x.data, y.data),
     "a caught error that NumPy does not raise": lambda x, y, s: attempted(lambda: x.data.max().argsort()),
     "degrees of a truth, which have 16 bits": lambda x, y, s: np.degrees(np.array_equal(x, x)),
+    "a number by way of text": lambda x, y, s: x * float(f"{s.data:.1f}"),
+    "text that decides": lambda x, y, s: x * 3.0 if f"{s:.0f}" == "2" else x,
+    "the length of text": lambda x, y, s: x * len(str(s.data)),
     "the sign of NaN": lambda x, y, s: np.signbit(x * np.nan),
     "an error that an ordinary call does not raise": lambda x, y, s: np.hanning(min(s, 0)),
 }

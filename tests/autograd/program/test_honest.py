@@ -207,6 +207,33 @@ def a_default_that_grows(x, seen=[]):  # noqa: B006
 
 
 @refused(ARRAYS)
+def a_default_that_is_written_to(x, kept={}):  # noqa: B006
+    kept["last"] = x.data
+    return (x * x).sum()
+
+
+@refused(ARRAYS)
+def a_default_list_that_is_written_to(x, kept=[]):  # noqa: B006
+    kept[:] = [x.data.max()]
+    return (x * x).sum()
+
+
+@refused(ARRAYS)
+def an_attribute_of_the_function_itself(x):
+    an_attribute_of_the_function_itself.last = x.data
+    return (x * x).sum()
+
+
+class Keeper:
+    def method(self, x):
+        self.last = x.data.max()
+        return (x * x).sum()
+
+
+REFUSED["a_new_attribute_of_an_object"] = Keeper().method, ARRAYS
+
+
+@refused(ARRAYS)
 def a_counter(x, counter=itertools.count(1)):  # noqa: B008
     return (x * next(counter)).sum()
 
