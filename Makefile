@@ -50,12 +50,14 @@ bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad, 
 	$(PY) -m benchmarks
 
 MINUTES ?= 5
+PROGRAMS ?= 10000
 
 mutate: $(VENV)/.installed-$(EXTRAS)  ## one small mistake at a time in every rule and formula: do our tests notice?
 	$(PY) -m tools.mutate --log tools/mutate.md
 
-fuzz: $(VENV)/.installed-$(EXTRAS)  ## random graphs against torch and JAX, where they are (MINUTES=60, EXTRAS=dev,torch)
+fuzz: $(VENV)/.installed-$(EXTRAS)  ## random graphs against torch and JAX, random functions compiled (MINUTES=60, PROGRAMS=100000, EXTRAS=dev,torch)
 	$(PY) -W error -m tools.fuzz --minutes $(MINUTES) --log tools/fuzz.log
+	$(PY) -m tools.fuzz_compile --count $(PROGRAMS) --log tools/fuzz_compile.log
 
 notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
 	$(PY) -m notebooks open
