@@ -91,6 +91,11 @@ class Mathematics(Symbols):
         text = transposed(self.write(inner))
         return (PRODUCT if " " in text else ATOM), text
 
+    def keyword_text(self, e: Expr, name: str, setting: Any) -> str:
+        """`each row` for `axis=1`."""
+        along = over(e) if name == "axis" and setting is not None else ""
+        return along or super().keyword_text(e, name, setting)
+
     # --- what is said in words ---------------------------------------------------------------------------------------
 
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:

@@ -117,4 +117,5 @@ def test_places_and_transposes_are_said_as_on_a_board():
     h.name = "h"
     texts = texts_of(worksheet(((h[:, 1:] ** 2).sum(axis=1) * abs(h[-1, :2])).mean()))
     found = "; ".join(texts.values())
+    assert texts_of(worksheet((X * 1.5).var(axis=1).sum(), level="ops"))["t2"] == "var(t1, each row)"
     assert "columns 1 to 2 of h" in found and "²" in found and "Xᵀ · ∂L/∂h" in found, found
