@@ -40,6 +40,7 @@ NOT_SEEN = """((least, pills) => {
         handgrad.goto(place + 1);
         const area = stage.getBoundingClientRect(), { bottom, right } = copies.getBoundingClientRect();
         const top = copies.hidden ? area.top : bottom, found = [];
+        const map = document.getElementById("hg-map").getBoundingClientRect();
         const repeated = new Map(copies.hidden ? [] : [...copies.children].map(one => [one.dataset.card, one]));
         for (const key of new Set([own, ...inputs])) {
             const card = document.getElementById(`hg-v0-${key}`), copy = repeated.get(key), at = copy ?? card;
@@ -47,7 +48,7 @@ NOT_SEEN = """((least, pills) => {
             const boxes = texts.map(one => one.getBoundingClientRect());
             const isIn = copy ? boxes.every(box => box.right <= right + 1)  // further down it scrolls
                 : boxes.every(box => box.left >= area.left - 1 && box.right <= area.right + 1 && box.top >= top - 1
-                    && box.bottom <= area.bottom + 1);
+                    && box.bottom <= area.bottom + 1 && !(box.left < map.right && box.bottom > map.top));
             const scale = copy ? 1 : card.getScreenCTM().a;
             const size = Math.min(...texts.map(one => parseFloat(getComputedStyle(one).fontSize))) * scale;
             const numbers = texts.some(one => one.matches("[data-r], td, .hg-num, svg text")

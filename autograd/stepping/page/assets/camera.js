@@ -6,7 +6,8 @@
 const cameraOn = (stage, scene, seen, readable, copy) => {
   const MOST = 1.4, LARGE = [1, 1.6, 2.2];  // scales: of a small graph; for a projector the least, of the cards of a step, that
   const FIRST = 9 / 11;                    // of the first view the text may be smaller
-  const MARGIN = 22, BUTTON = 56, CAPTION = 12;  // px: around the lit cards; below them, for the button in the graph; of a caption
+  const MARGIN = 22, BUTTON = 56, CAPTION = 12, MAP = 206;  // px: around the lit cards; below them, for
+  // the button in the graph; of a caption; of the map's corner
   const CAMERA_MS = 220, ZOOM = 1.25;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let camera = null, moving = 0, area = null;
@@ -103,9 +104,15 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
     const near = new Set(step?.inputs);
     for (const key in marks) marks[key].setAttribute("class", step?.card === key ? "hg-here" : near.has(key) ? "hg-near" : "");
   }
-  function frame(box) {
-    const { size } = scene();
-    map.toggleAttribute("hidden", box.width >= size.width && box.height >= size.height);
+  function frame(box) {                        // out of the way of the cards of the step
+    const { size, view, position } = scene(), step = view.steps[position - 1], { width, height } = stageArea();
+    const scale = width / box.width, isAll = box.width >= size.width && box.height >= size.height;
+    const isBelow = key => {
+      const [x, y, wide, tall] = boxOf(key), left = (x - box.x) * scale, bottom = (y + tall - box.y) * scale;
+      return left < MAP && left + wide * scale > 0 && bottom > height - MAP && bottom - tall * scale < height;
+    };
+    const cards = step && !held ? [step.card, ...step.inputs].filter(key => !docked.includes(key)) : [];
+    map.toggleAttribute("hidden", isAll || cards.some(isBelow));
     for (const side of ["x", "y", "width", "height"]) map.lastChild?.setAttribute(side, box[side]);
   }
   const travel = event => {
