@@ -56,7 +56,6 @@ class Judge:
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
         self.signs = self.rng.choice((-1.0, 1.0), 4099)
-        self.gap = 0.0  # the largest relative difference among gradients that agree
 
     def found(self, call: Call, value: Value, received: Received, ours: Any, theirs: Any) -> Finding | None:
         """What is wrong with the gradient that a call sends to a Value; None if it is right."""

@@ -86,7 +86,6 @@ class Comparison:
     title: str
     library: str  # "torch" or "jax"
     compared: int
-    gap: float  # the largest relative difference among the gradients that agree
     calls: list[Difference] = field(default_factory=list)  # all that differ, nearest the loss first
     agreed: int = 0  # gradients before the first that differs
     forward_gap: float = 0.0
@@ -151,7 +150,7 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
     allow = [allow] if isinstance(allow, str) else allow
     theirs = recorder.passed(run.roots, starting_gradients(run))
     went = Pass(run, theirs, lambda call: chosen is None or any(inside(call, name) for name in chosen)).go()
-    found = Comparison(run.title, recorder.library, len(went.order), went.judge.gap, forward_gap=run.gap)
+    found = Comparison(run.title, recorder.library, len(went.order), forward_gap=run.gap)
     found.run = run
     unused = unreached(run, theirs)
     found.notes += [*run.notes, *unused]

@@ -34,7 +34,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
     first = found.first
     if first is None:
         return (f"{found.library}'s backward agrees with handgrad's",
-                f"{found.compared} gradients compared, all agree ({largest_gap(found)})")  # fmt: skip
+                f"{found.compared} gradients compared, all agree but for rounding")  # fmt: skip
     if first.op == "hook":
         where = f"module {first.module or 'of the model'}" if "module" in first.path else f"∂L/∂{first.name}"
         return f"a hook changes {where}", "each call is right on its own, what arrives is not what they sent"
@@ -55,7 +55,7 @@ def facts(found: Comparison) -> list[tuple[str, str]]:
     """Caption and text: what differs first, its module and lines, what agreed before it."""
     first = found.first
     if first is None:
-        said = [("compared", f"{found.compared} gradients, all agree"), ("gap", largest_gap(found))]
+        said = [("compared", f"{found.compared} gradients, all agree but for rounding")]
     else:
         path = f", {first.path}" if first.path else ""
         said = [("first differs", f"∂L/∂{first.name} through {first.op}{path}")]
@@ -75,10 +75,6 @@ def facts(found: Comparison) -> list[tuple[str, str]]:
             more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
             said.append(("also wrong", ", ".join(others[:MOST_NAMED]) + more))
     return [*said, ("forward gap", f"{found.forward_gap:.1e}")]
-
-
-def largest_gap(found: Comparison) -> str:
-    return f"largest gap {found.gap:.1e}" if found.gap else "but for rounding"
 
 
 def line_of(first: Difference) -> Place | None:
@@ -180,7 +176,7 @@ def comparison_text(found: Comparison) -> str:
     headline, reason = verdict(found)
     if found.ok:
         lines = [f"{found.title}: {found.compared} gradients compared with {found.library}'s, all agree "
-                 f"({largest_gap(found)})", f"  forward gap    {found.forward_gap:.1e}"]  # fmt: skip
+                 "but for rounding", f"  forward gap    {found.forward_gap:.1e}"]  # fmt: skip
     else:
         *where, gap = (f"  {caption:<14} {text}" for caption, text in facts(found))
         lines = [f"{found.title}: {headline}.", f"  {reason}.", *where]
