@@ -34,11 +34,12 @@ def test_all_of_them():
 
 
 def test_errors_in_one_of_thousands_of_entries_are_found():
-    layer = next(iter(large()))
+    layer = next(layer for layer in large() if layer.name == "the sum of squares")
     for what in ("a factor 1.000001", "one entry, 1e-6"):
         assert handgrad(layer.spoilt(SPOILT[what])), what
 
 
+@pytest.mark.slow
 def test_every_checker_tells_right_from_wrong():
     layer = Layer("cube", lambda x: x**3, np.array([1.0, 2.0, -1.5]))
     for name, check in installed().items():
