@@ -30,7 +30,7 @@ BEND = 1e-4  # a first look that bends by more than this part of the slope is lo
 SEEN = 1e-6  # a slope is known if its bound is no more than this part of it
 LITTLE = 1e-7  # beside the function itself, so small a slope is rounding
 ENOUGH = 1000  # entries that are looked at closely
-MANY = 100  # kinks that are enough to know
+SEARCHED = 1.0  # seconds for the search for kinks in 90 digits
 SINGLE = 40  # entries whose own slopes are computed in 90 digits
 
 
@@ -62,7 +62,8 @@ def judge(probe: Probe, gradient: Array, places: Array, options: Options, tied: 
 class _Judge:
     def __init__(self, probe: Probe, gradient: Array, places: Array, options: Options, tied: list[Any]) -> None:
         self.probe, self.options, self.tied = probe, options, tied
-        self.kinks, self.edges, self.edge = 0, set[int](), False
+        self.searches, self.edges, self.edge = 0, set[int](), False
+        self.unsearched: list[Array] = [places[:0]]  # where more kinks may be than were looked for in digits
         self.relative, absolute = options.tolerance(probe.coarse)
         self.largest = probe.largest_of_input(finite_or_zero(np.abs(gradient)))
         self.slack = absolute * self.largest
@@ -172,7 +173,7 @@ class _Judge:
                 self._one_by_one(exact, waiting)
         except NoDigits as error:
             if self.tied:
-                self._kinks_by_steps()
+                self._kinks_by_steps(self.judged.places[:ENOUGH])
             self._explain(waiting, str(error))
         else:
             self._explain(waiting, "")
@@ -182,7 +183,7 @@ class _Judge:
         if self.tied:
             self._find_kinks(exact, rng)
         smooth = np.where((j.verdict == KINK) | ~np.isfinite(self.probe.x), 0.0, exact.scale)
-        smooth[list(self.edges)] = 0.0
+        smooth[[*self.edges, *np.concatenate(self.unsearched)]] = 0.0
         waiting = waiting[smooth[waiting] != 0]
         if not smooth.any():
             return
@@ -213,12 +214,20 @@ class _Judge:
 
     def _find_kinks(self, exact: Exact, rng: np.random.Generator) -> None:
         """Entries whose slopes to the left and to the right differ: lines over ever smaller parts lead to them."""
+        self.searches = int(np.clip(SEARCHED / (3 * exact.each), 20, 600))
         everything = np.flatnonzero(np.isfinite(self.probe.x))
         if everything.size:
             self._search(exact, everything, rng)
+        left = np.intersect1d(np.concatenate(self.unsearched), self.judged.places)
+        if left.size:
+            self._kinks_by_steps(left)
 
     def _search(self, exact: Exact, places: Array, rng: np.random.Generator) -> bool:
         """Whether there is a kink along some of the entries; it is marked at the single ones that have it."""
+        if not self.searches:
+            self.unsearched.append(places)
+            return False
+        self.searches -= 1
         v = np.zeros(exact.scale.size)
         v[places] = line(rng, exact.scale[places])
         sides = exact.sides(v)
@@ -228,7 +237,7 @@ class _Judge:
                 return False
             halves = places[: places.size // 2], places[places.size // 2 :]
             return any([self._search(exact, half, rng) for half in halves])
-        if self.kinks >= MANY or not (sides.kink or _bends(exact, v, rng)):
+        if not (sides.kink or _bends(exact, v, rng)):
             return False
         if places.size == 1:
             ends = sorted(((sides.left / v[places[0]], -v[places[0]]), (sides.right / v[places[0]], v[places[0]])),
@@ -236,16 +245,15 @@ class _Judge:
             self._mark_kink(int(places[0]), ends[0][0], ends[1][0])
             return True
         found = [self._search(exact, half, rng) for half in (places[: places.size // 2], places[places.size // 2 :])]
-        if not any(found):  # slopes that do not add up, as at a median of equal numbers
+        if not any(found) and self.searches:  # slopes that do not add up, as at a median of equal numbers
             for place in places.tolist():
                 one = exact.entry(place)
                 self._mark_kink(place, one.left, one.right)
         return True
 
-    def _kinks_by_steps(self) -> None:
+    def _kinks_by_steps(self, places: Array) -> None:
         """The same without digits: one-sided slopes of the function itself, whose choices change with the step."""
-        places, kept = self.judged.places[:ENOUGH], self.probe.code
-        self.probe.code = None
+        kept, self.probe.code = self.probe.code, None
         found = ladder(self.probe, places)
         self.probe.code = kept
         for i in np.flatnonzero(found.kink):
@@ -253,7 +261,6 @@ class _Judge:
 
     def _mark_kink(self, place: int, left: float, right: float, error: float = 0.0) -> None:
         j = self.judged
-        self.kinks += 1
         j.places = np.union1d(j.places, [place])
         if not np.isnan(j.gradient[place]):
             j.sides[place] = float(left), float(right)

@@ -141,6 +141,17 @@ def test_a_tie_of_many_is_found_at_each():
     assert check_grads(np.median, np.ones(3)).verdict == "kink"
 
 
+def test_a_hundred_kinks_and_more_are_kinks():
+    report = check_grads(ag.relu, np.zeros(150), allow="kink")
+    assert report.ok and {e.verdict for e in report.entries} == {"kink"}
+
+
+def test_kinks_that_the_search_had_no_time_for_are_found_by_steps(monkeypatch):
+    monkeypatch.setattr("autograd.check.verdict.SEARCHED", 0.0)
+    report = check_grads(lambda x: np.abs(x).sum(), np.zeros(60))
+    assert [e.verdict for e in report.entries] == ["kink"] * 60
+
+
 def test_an_accepted_kink_excuses_only_itself(op):
     report = check_grads(lambda x: np.abs(x).sum(), np.array([0.0, 1.0]), allow=("kink",))
     assert report.ok and report.verdict == "kink" and "kink, as allowed" in str(report)
