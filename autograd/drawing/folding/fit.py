@@ -73,10 +73,12 @@ def fitted(
             turned = replace(scene, direction=direction)
             placed = arrange(turned, engine=engine)
             scale = scale_of(placed, boxes)
-            if scale >= READABLE:
-                return reader, turned, placed
             if best is None or scale > best[0]:
                 best = scale, reader, turned, placed
+            if scale == 1.0:
+                break  # the other direction could not be clearer
+        if best is not None and best[0] >= READABLE:
+            break
     if best is not None:
         return best[1:]
     reader = least or Reader(source, options, rung=Rung(ends=options.max_nodes), base=base)

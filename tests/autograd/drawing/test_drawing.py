@@ -557,7 +557,7 @@ def test_drawing_leaves_gradients_and_values_alone():
 def test_direction_follows_the_contents():
     assert draw(scalar_graph()).scene.direction == "LR"
     assert draw(attention()).scene.direction == "TB"
-    assert draw(attention(), detail="brief").scene.direction == "LR"
+    assert draw(attention(), detail="brief", fit="slide").scene.direction == "LR"
 
 
 def chain(length):

@@ -343,6 +343,11 @@ def test_a_vanishing_gradient_is_no_zero_beside_a_large_one():
     assert "→" in told and read(told) == pytest.approx([sizes[0], sizes[-1]], rel=6e-3) and sizes[0] < 1e-9 * sizes[-1]
 
 
+def test_of_two_directions_the_clearer_one_is_taken(drawn):
+    for name in ("nested_loops", "line_of_8_points", "mlp_on_1"):  # from left to right they would be shrunk
+        assert drawn(name).scene.direction == "TB" and scale(drawn(name), SLIDE, PAGE) == 1.0
+
+
 def test_small_graphs_stay_as_they_are(drawn):
     for name in ("neuron", "mlp_of_matrices", "attention"):
         assert not drawn(name).scene.notes and not drawn(name).reader.rung.repeats
