@@ -103,7 +103,8 @@ def _getitem(plan: Plan, i: Instruction) -> None:
         plan.share(name, index)
         plan.view(i.out, x, lambda a: a[index], f"{_array(plan, x)}[{name}]")
     else:
-        source = _array(plan, x) if x in plan.text else plan.read(x)
+        source = plan.read(x)  # which keeps its buffer until here
+        source = _array(plan, x) if x in plan.text else source
         plan.lines.append(f"{plan.out(i.out)}[...] = {source}[{name}]")
 
 

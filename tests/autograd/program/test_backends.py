@@ -357,3 +357,16 @@ def test_the_modules_of_jax_are_its_backend():
 def test_what_is_no_backend_is_refused_at_once(backend):
     with pytest.raises(ValueError, match=r"backend is one of 'numpy', 'c', .* or the module numpy"):
         compile(ag.sin, backend=backend)
+
+
+@backends
+def test_a_buffer_is_kept_until_it_is_read_by_index(backend):
+    """The gradient of diag reads a buffer through an index, after others were done with theirs."""
+
+    def f(x, y, s):
+        kept = [np.where(np.isnan(z), 0.0, z) for z in (x, s, np.diag(y))]
+        parts = zip((kept[0], y, kept[1], x, kept[2]), (1.125, 1.25, 1.375, 1.5, 1.625))
+        return sum(ag.sum(part) * weight for part, weight in parts)
+
+    _, (dx, dy, ds) = compile(f, backend)(np.array([-1.0]), np.array([-0.25]), -1.5)
+    assert (dx.tolist(), dy.tolist(), ds) == ([2.625], [2.875], 1.375)
