@@ -107,6 +107,6 @@ def test_what_cannot_be_read_is_said_at_its_place():
         }});""", *SCRIPTS)  # fmt: skip
     assert [message.partition(";")[0] for message, _ in said[:5]] == [
         "it is empty", "it computes nothing from a variable", "something must follow '+'",
-        "there is no function 'foo' here", "this comes to Infinity: it divides by 0",
+        "there is no function 'foo' here", "this is Infinity: it divides by 0",
     ]  # fmt: skip
     assert "cards" in said[5][0]
