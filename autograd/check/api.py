@@ -16,7 +16,7 @@ from .breakpoints import frozen, ties
 from .differences import AT_LEAST, FEW, Lines
 from .formula import FormulaSubject
 from .layers import LayerSubject
-from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
+from .options import DEFAULT, KINK, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
 from .probe import EPS64, Probe
 from .report import Part, Report
 from .subject import Array, PlainSubject, Subject, cotangents, gives_back, plain_result
@@ -236,7 +236,15 @@ def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -
 
 
 def _accept(judged: Judged, options: Options) -> None:
-    """Where the caller says what is accepted, that decides."""
+    """Where the caller says what is accepted, that decides; a kink excuses no gradient outside of its two slopes."""
+    if "kink" in options.allow:
+        for place in judged.places[judged.verdict[judged.places] == KINK].tolist():
+            low, high = sorted(judged.sides[place])
+            slack = 1e-6 * max(abs(low), abs(high))
+            if np.isfinite(slack) and not low - slack <= judged.gradient[place] <= high + slack:
+                judged.verdict[place] = WRONG
+                judged.notes.append("a gradient that is not between the slopes to the left and to the right is wrong")
+        judged.notes = list(dict.fromkeys(judged.notes))
     if options.rtol is None and options.atol is None:
         return
     gap = np.abs(judged.gradient - judged.slope)

@@ -196,7 +196,7 @@ class Report:
             known = "exact" if e.error == 0 else f"± {e.error:.0e}"
             name = e.where if e.order == 1 else f"∇{e.where}"
             rows.append((name, f"{e.gradient:.{digits}g}", f"{e.difference:.{digits}g} {known}",
-                         f"{e.ratio:.{digits}g}", e.verdict))  # fmt: skip
+                         "" if e.verdict == "kink" else f"{e.ratio:.{digits}g}", e.verdict))  # fmt: skip
         return rows
 
     def _kinks(self) -> Iterator[str]:

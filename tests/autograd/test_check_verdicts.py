@@ -141,6 +141,14 @@ def test_a_tie_of_many_is_found_at_each():
     assert check_grads(np.median, np.ones(3)).verdict == "kink"
 
 
+def test_an_accepted_kink_excuses_no_gradient_outside_of_its_slopes():
+    x = np.array([1.0, 0.0, -3.0])
+    report = check_formula(lambda v: np.abs(v).sum(), lambda v: np.sign(v) + 5 * (v == 0), x, allow=("kink",))
+    assert report.verdict == "wrong" and [e.where for e in report.failures] == ["v[1]"]
+    assert check_formula(lambda v: np.abs(v).sum(), lambda v: np.sign(v) + 0.9 * (v == 0), x, allow="kink").ok
+    assert check_grads(np.sign, 0.0, allow="kink").ok
+
+
 def test_a_hundred_kinks_and_more_are_kinks():
     report = check_grads(ag.relu, np.zeros(150), allow="kink")
     assert report.ok and {e.verdict for e in report.entries} == {"kink"}
