@@ -142,15 +142,18 @@ class Browser:
         return value
 
     def in_frame(self, expression):
-        """The value of an expression inside the first frame of the page; None while there is none."""
+        """The value of an expression inside the first frame of the page; None while there is none, or another comes."""
         frames = self.call("Page.getFrameTree")["frameTree"].get("childFrames", [])
         if not frames:
             return None
         world = self.call("Page.createIsolatedWorld", frameId=frames[0]["frame"]["id"])
-        result = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, contextId=world["executionContextId"]
-        )
-        return result["result"].get("value")
+        asked = {"expression": expression, "returnByValue": True, "contextId": world["executionContextId"]}
+        try:
+            return self.call("Runtime.evaluate", **asked)["result"].get("value")
+        except AssertionError as error:
+            if "Cannot find context" not in str(error):
+                raise
+            return None
 
     def text(self, selector):
         return self.js(f"document.querySelector({json.dumps(selector)}).innerText")
