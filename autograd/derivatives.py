@@ -18,7 +18,7 @@ from autograd.arrays.plain import as_data, as_plain
 
 from .callers import warning_depth
 from .engine import Value, walk
-from .errors import BackwardError, LostGradientWarning, ShapeError
+from .errors import BackwardError, DataError, LostGradientWarning, ShapeError
 from .gradients import cotangent_for
 from .graph import reach_from, topological
 from .modes import Running, enable_grad, modes, running
@@ -215,6 +215,10 @@ class Trace:
             return f(*args, **settings)
         except (TypeError, AttributeError) as error:
             note_lists(error, args)
+            raise
+        except ValueError as error:
+            if isinstance(error.__cause__, DataError):  # over which NumPy put "setting an array element with a sequence"
+                raise error.__cause__ from None
             raise
         finally:
             running.pop(id(self), None)

@@ -346,6 +346,22 @@ def test_a_way_to_make_a_value_means_what_the_table_says(name):
         assert name.startswith("rand") or np.array_equal(ag.extend.getval(made), ag.extend.getval(expected))
 
 
+def test_an_array_filled_entry_by_entry_says_what_to_write():
+    def filled(x):
+        out = np.zeros((2, 2))
+        out[0, 0] = x[0] * x[0]
+        return np.trace(out) * x[0]
+
+    for run in (ag.grad, ag.value_and_grad, ag.hessian, ag.jacobian):
+        with pytest.raises(DataError, match=r"Make the array from its entries, stack\("):
+            run(filled)(np.ones(1))
+    with pytest.raises(DataError, match="from its entries"):
+        ag.check_grads(filled, np.ones(1))
+    with pytest.raises(ValueError) as caught:  # NumPy's own words come last where the engine runs no function
+        filled(Value(np.ones(1)))
+    assert "stack" in str(caught.value.__cause__)
+
+
 def product(x, y):
     return (x * y).sum()
 

@@ -157,6 +157,18 @@ def test_an_optimizer_finds_the_minimum(optimize):
     assert onp.allclose(found["x"], 2.0, atol=0.06) and abs(found["y"] + 1.0) < 0.06 and seen == list(range(400))
 
 
+def test_a_fixed_point_has_gradients_of_any_order():
+    from autograd.misc.fixed_points import fixed_point
+
+    def sqrt(a):
+        return fixed_point(lambda a: lambda x: 0.5 * (x + a / x) + 0.1 * (a - x * x), a, 1.0, lambda x, y: abs(x - y),
+                           1e-13)  # fmt: skip
+
+    assert abs(sqrt(2.0) - 2**0.5) < 1e-12
+    assert abs(grad(sqrt)(2.0) - 0.5 * 2**-0.5) < 1e-10
+    assert abs(grad(grad(sqrt))(2.0) + 0.25 * 2**-1.5) < 1e-8
+
+
 def test_what_is_complex_is_refused():
     with pytest.raises(BackwardError, match="complex"):
         ag.holomorphic_grad(lambda x: x)
