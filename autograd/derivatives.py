@@ -217,7 +217,7 @@ class Trace:
             note_lists(error, args)
             raise
         except ValueError as error:
-            if isinstance(error.__cause__, DataError):  # over which NumPy put "setting an array element with a sequence"
+            if isinstance(error.__cause__, DataError):  # NumPy put "setting an array element with a sequence" over it
                 raise error.__cause__ from None
             raise
         finally:

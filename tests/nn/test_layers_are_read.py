@@ -1,5 +1,7 @@
 """Each layer draws, steps, has a sheet, compiles and trains like those that were there before."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -24,9 +26,37 @@ def first(result):
     return first(result[0]) if isinstance(result, tuple) else result
 
 
+def against(loss, targets):
+    return lambda x: loss(x, targets)
+
+
+OTHERS = [
+    (nn.ConvTranspose1d(2, 3, 2, rng=0), (2, 2, 4)), (nn.MaxPool1d(2), (2, 2, 4)), (nn.AvgPool1d(2), (2, 2, 4)),
+    (nn.AdaptiveAvgPool1d(2), (2, 2, 4)), (nn.BatchNorm1d(3), (4, 3)), (nn.BatchNorm2d(2), (2, 2, 3, 3)),
+    (nn.RNN(3, 2, 2, bidirectional=True, rng=0), (3, 2, 3)), (nn.LSTM(3, 2, batch_first=True, rng=0), (2, 3, 3)),
+    (nn.RNNCell(3, 2, rng=0), (2, 3)),
+    *[(kind(), (2, 3)) for kind in (
+        nn.ReLU, nn.LeakyReLU, nn.GELU, nn.Hardtanh, nn.Tanh, nn.Sigmoid, nn.LogSigmoid, nn.SiLU, nn.Softmax,
+        nn.LogSoftmax, nn.Identity)],
+    *[(against(loss, np.array([[0.2, 0.9, 0.1], [0.3, 0.4, 0.6]])), (2, 3)) for loss in (
+        nn.MSELoss(), nn.L1Loss(), nn.HuberLoss(), nn.SmoothL1Loss(), nn.BCEWithLogitsLoss())],
+    (against(nn.CrossEntropyLoss(), np.array([0, 2])), (2, 3)),
+]  # fmt: skip
+
+
 @sweep("layer", LAYERS, ids=lambda layer: type(layer).__name__, slow=lambda layer: not isinstance(layer, nn.Conv2d))
 def test_pictures_steps_sheets_and_programs(layer):
-    x = np.random.default_rng(0).normal(size=SHAPES.get(type(layer).__name__, (2, 2, 4, 4)))
+    is_read(layer, SHAPES.get(type(layer).__name__, (2, 2, 4, 4)))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("layer, shape", OTHERS)
+def test_every_other_layer_too(layer, shape):
+    is_read(layer, shape)
+
+
+def is_read(layer, shape):
+    x = np.random.default_rng(0).normal(size=shape)
 
     def f(x):
         return (first(layer(x)) ** 2).sum()
@@ -37,10 +67,10 @@ def test_pictures_steps_sheets_and_programs(layer):
     assert "______" in ag.worksheet(out).markdown()
     value, slope = ag.value_and_grad(f)(x)
     assert ag.check_grads(f, x).ok
-    for backend in ("numpy", "c"):
+    for backend, exact in (("numpy", 1e-10), ("c", 1e-10), *((("jax", 1e-4),) if find_spec("jax") else ())):
         got, (dx,) = ag.compile(f, backend)(x)
-        assert_close(got, value, backend, tolerance=1e-12)
-        assert_close(dx, slope, backend, tolerance=1e-10)
+        assert_close(got, value, backend, tolerance=exact / 10)
+        assert_close(dx, slope, backend, tolerance=exact)
 
 
 def test_a_gate_has_a_name_where_a_step_is_opened():
