@@ -468,8 +468,8 @@ class TestFloatsInsideADerivative:
             f = getattr(f, "__func__", f)
             with pytest.raises((TypeError, ValueError)) as caught:
                 ask(f)
-            error = caught.value if "float" in str(caught.value) else caught.value.__cause__
-            assert "would be lost silently" in str(error) or "float(v)" in str(error)
+            said = str(caught.value)
+            assert "would be lost silently" in said or "float(v)" in said
 
     def test_what_does_not_depend_on_the_inputs_may_be_read(self):
         weight = Value(2.0)
