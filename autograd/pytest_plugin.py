@@ -186,7 +186,7 @@ class _Test:
 
     def inputs(self, mark: pytest.Mark) -> tuple[tuple[Any, ...], str]:
         """What a marker gives, or the defaults; and what is to be said if they do not fit."""
-        from autograd.check.inputs import NoInputs, inputs_of
+        from autograd.check.subjects.inputs import NoInputs, inputs_of
 
         from .errors import counted
 

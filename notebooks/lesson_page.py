@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from autograd.drawing.paint.theme import MONO, SANS, variables_css
-from autograd.stepping.notebook import page_in
+from autograd.stepping.faces.notebook import page_in
 from notebooks.lessons import lessons, promise_of, title_of
 from notebooks.mathml import FORMULA, mathml
 

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from autograd.check.inputs import NoInputs, inputs_of
+from autograd.check.subjects.inputs import NoInputs, inputs_of
 from autograd.cli import main
 from autograd.cli.commands.check import layer_recipes, tasks_of_layers
 

@@ -21,7 +21,7 @@ import numpy as np
 from tqdm import tqdm
 
 from autograd.check import Report, check_grads
-from autograd.check.subject import cotangents
+from autograd.check.subjects.subject import cotangents
 from autograd.engine import Value, reach
 from autograd.errors import DataError, counted
 

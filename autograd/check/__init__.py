@@ -1,20 +1,13 @@
 """Gradient checks that say why: a verdict, the entry, both numbers, the pattern, and the op at fault.
 
-api.py          check_grads, assert_grads, check_formula, check_layer: how a check goes
-options.py      what a check may be asked for
-inputs.py       where a function says that it is to be checked
-subject.py      the function under check: its inputs, one run, the engine's gradients; plain functions
-formula.py      a gradient that the user derived
-layers.py       layers with forward and backward
-trust.py        whether a replay or a second call gives the same numbers, and whether rules are linear
-breakpoints.py  where the recorded run bends or jumps; the same run with its choices kept
-probe.py        how much the weighted sum of the results changes
-differences.py  slopes from differences, each with a bound; random lines
-exact.py        slopes and the gradient in 90 digits
-verdict.py      from numbers to verdicts
-second.py       the gradient of the gradient
-diagnosis.py    why a wrong gradient is wrong
-report.py       what is said
+api        check_grads, assert_grads, check_formula, check_layer: how a check goes
+options    what a check may be asked for
+subjects/  what is checked: functions, formulas, layers
+slopes/    what it is held against: differences with their bounds, breakpoints, 90 digits
+verdict    from numbers to verdicts
+second     the gradient of the gradient
+diagnosis  why a wrong gradient is wrong
+report     what is said
 """
 
 from .api import assert_grads as assert_grads

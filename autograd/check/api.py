@@ -12,15 +12,15 @@ from autograd.derivatives import check_function
 from autograd.errors import GradientError
 from autograd.tree import flatten, unflatten
 
-from .breakpoints import frozen, ties
-from .differences import AT_LEAST, FEW, Lines
-from .formula import FormulaSubject
-from .layers import LayerSubject
 from .options import DEFAULT, KINK, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
-from .probe import EPS64, Probe
 from .report import Part, Report
-from .subject import Array, PlainSubject, Subject, cotangents, gives_back, plain_result
-from .trust import blame_not_linear, call_repeats, replay_repeats, second_pull
+from .slopes.breakpoints import frozen, ties
+from .slopes.differences import AT_LEAST, FEW, Lines
+from .slopes.probe import EPS64, Probe
+from .slopes.trust import blame_not_linear, call_repeats, replay_repeats, second_pull
+from .subjects.formula import FormulaSubject
+from .subjects.layers import LayerSubject
+from .subjects.subject import Array, PlainSubject, Subject, cotangents, gives_back, plain_result
 from .verdict import Judged, judge
 
 BY_CALLS = (

@@ -17,10 +17,10 @@ from autograd.graph import made_from
 from autograd.modes import record_lines
 from autograd.op import apply
 
-from .breakpoints import ties
 from .options import VERDICTS, WRONG, Options
 from .report import Entry, Part, Report
-from .subject import Subject, cotangents
+from .slopes.breakpoints import ties
+from .subjects.subject import Subject, cotangents
 
 Array = np.ndarray[Any, Any]
 

@@ -12,9 +12,9 @@ from autograd.errors import HandgradError
 
 from .api import check_subject
 from .options import VERDICTS, WRONG, Options
-from .probe import Probe
 from .report import Report
-from .subject import Array, Subject, cotangents
+from .slopes.probe import Probe
+from .subjects.subject import Array, Subject, cotangents
 
 PLAIN_RULE = (
     "{rule} cannot be differentiated again, as plain NumPy cannot. The differences of the gradient were checked, "

@@ -19,10 +19,10 @@ import numpy as np
 
 from autograd.digits import NoDigits, digits, float64
 
-from .differences import Look, Slopes, ladder, line, look
-from .exact import SECONDS, Exact
 from .options import KINK, PASS, PRECISION, WRONG, Options
-from .probe import EPS64, Probe, finite_or_zero
+from .slopes.differences import Look, Slopes, ladder, line, look
+from .slopes.exact import SECONDS, Exact
+from .slopes.probe import EPS64, Probe, finite_or_zero
 
 Array = np.ndarray[Any, Any]
 

@@ -212,7 +212,7 @@ def _as_value(chosen: Any, called: str) -> Value:
 
 def _result_of(function: Callable[..., Any], called: str) -> Any:
     """What a function gives at its defaults (or `check_inputs`), the floats and float arrays among them as Values."""
-    from autograd.check.inputs import NoInputs, inputs_of
+    from autograd.check.subjects.inputs import NoInputs, inputs_of
 
     if missing := _without_default(function):
         raise CommandError(f"{called} needs a default for {listed(missing)} to start from, such as {missing[0]}=0.7")

@@ -10,13 +10,9 @@ stepper     `step` and the Stepper it returns
 questions   why now, why +=, why so small, why NaN: answers about one step
 entries     any entry of an array: the line that made it
 explaining  `explain`: why a gradient is what it is
-terminal    a step as text, and stepping with keys
-picture     the graph while it is stepped through, laid out once
 page/       all of it as one file whose numbers can be changed
+faces/      terminal, picture, notebook, slides, LaTeX, files
 update      after the last backward step: an optimizer's step on each parameter, with which that page trains
-notebook    the page in a frame over a picture and a table; the live widget
-slides      one slide a step, for lectures      latex   all lines as LaTeX
-export      files: the page, text, LaTeX, slides as PDF, GIF and pictures
 """
 
 from .explaining import explain

@@ -27,7 +27,7 @@ from .snapshot import Snapshot
 from .steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 
 if TYPE_CHECKING:
-    from .picture import View
+    from .faces.picture import View
 
 NAMED_IN_NOTE = 3  # leaves
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
@@ -246,7 +246,7 @@ class Stepper(Cursor):
         >>> print(step(a * b).latex().splitlines()[2])
         L &= a\cdot b \\*
         """
-        from . import latex
+        from .faces import latex
 
         return latex.write(self, document)
 
@@ -254,20 +254,20 @@ class Stepper(Cursor):
         """Writes by extension, whole or not at all: the page (.html), all steps as text (.txt) or LaTeX (.tex), one
         slide a step (.pdf), a film of them (.gif), or a picture of each, counted up: "steps/0001.svg", or .png.
         """
-        from . import export
+        from .faces import export
 
         return export.save(self, Path(path))
 
     def lecture(self, path: str | os.PathLike[str]) -> Path:
         """Slides with a question before every answer: .html (arrow keys turn them), .pdf, or .tex (beamer)."""
-        from .export import save_lecture
+        from .faces.export import save_lecture
 
         return save_lecture(self, Path(path))
 
     @functools.cached_property
     def view(self) -> View:
         """The graph laid out, for pictures."""
-        from .picture import View
+        from .faces.picture import View
 
         return View(self)
 
@@ -280,18 +280,18 @@ class Stepper(Cursor):
 
     def widget(self, **options: Any) -> Any:
         """A live view for a notebook, whose `position` Python can read and set; needs `anywidget`."""
-        from . import notebook
+        from .faces import notebook
 
         return notebook.widget_class()(self, **options)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from . import notebook
+        from .faces import notebook
 
         return notebook.bundle(self)
 
     def _mime_(self) -> tuple[str, str]:
         """What marimo shows."""
-        from . import notebook
+        from .faces import notebook
 
         return "text/html", notebook.framed(self)
 

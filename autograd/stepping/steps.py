@@ -351,12 +351,12 @@ class Step:
         return self.in_numbers(self.lines[-1]) if self.lines else [Number(self.value)]
 
     def __str__(self) -> str:
-        from .terminal import describe
+        from .faces.terminal import describe
 
         return describe(self)
 
     def _repr_html_(self) -> str:
-        from .notebook import step_html
+        from .faces.notebook import step_html
 
         return step_html(self)
 

@@ -9,7 +9,7 @@ import autograd as ag
 from autograd import OPS, Value, check_grads, custom_op
 from autograd.check.api import check_subject
 from autograd.check.diagnosis import diagnose_report
-from autograd.check.subject import Subject
+from autograd.check.subjects.subject import Subject
 
 RNG = np.random.default_rng(1)
 

@@ -9,7 +9,7 @@ import pytest
 import autograd as ag
 from autograd import Value, check_formula, check_grads, custom_op
 from autograd.check import verdict
-from autograd.check.subject import cotangents
+from autograd.check.subjects.subject import cotangents
 from autograd.errors import DataError
 from autograd.op import OPS
 

@@ -7,7 +7,7 @@ import pytest
 
 import autograd as ag
 from autograd import check_formula, check_grads, custom_op
-from autograd.check.probe import Probe
+from autograd.check.slopes.probe import Probe
 from autograd.op import OPS
 
 MANY = 15_000

@@ -259,7 +259,7 @@ def test_the_one_wrong_entry_has_its_own_name():
 
 
 def test_a_costly_function_is_looked_at_along_lines(monkeypatch):
-    monkeypatch.setattr("autograd.check.probe.AFFORDABLE", 100_000)
+    monkeypatch.setattr("autograd.check.slopes.probe.AFFORDABLE", 100_000)
     x, w = draw(1000, 100), draw(100)
     report = check_grads(lambda w: np.tanh(x @ w).sum(), w)
     assert report.ok and report.count < 60 and "random lines" in str(report)

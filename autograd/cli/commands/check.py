@@ -217,14 +217,14 @@ def tasks_of_file(what: str) -> tuple[list[Task], dict[str, str]]:
 
 
 def _as_it_says(f: Callable[..., Any]) -> list[Case]:
-    from autograd.check.inputs import inputs_of
+    from autograd.check.subjects.inputs import inputs_of
 
     return [(f, inputs_of(f))]
 
 
 def why_unchecked(f: Callable[..., Any]) -> str | None:
     """Why a function cannot be checked, where it does not say at which inputs."""
-    from autograd.check.inputs import NoInputs, inputs_of
+    from autograd.check.subjects.inputs import NoInputs, inputs_of
 
     try:
         inputs_of(f)

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
-    from autograd.stepping.terminal import typed_place
+    from autograd.stepping.faces.terminal import typed_place
 
     if root.op is None:
         raise CommandError(f"{options.get('title') or 'it'} is a leaf: nothing was computed, so there are no steps")
@@ -79,7 +79,7 @@ def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
         path = stepper.save(arguments.output)
         print(f"{path}: {counted(len(stepper), 'step')}{'; open it in a browser' if path.suffix == '.html' else ''}")
         return 0
-    from autograd.stepping.terminal import Player, can_play
+    from autograd.stepping.faces.terminal import Player, can_play
 
     if arguments.text or not can_play():
         first = max(0, stepper.position - 1)

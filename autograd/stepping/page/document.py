@@ -22,9 +22,9 @@ from autograd.formula.numbers import LIMITS, count, short
 from autograd.formula.text import xml
 from autograd.saving.pages import asset, embedded, filled
 
+from ..faces.notebook import step_table
+from ..faces.picture import Face, View, describe_step
 from ..folding import MOST_OPEN, Rest, inside
-from ..notebook import step_table
-from ..picture import Face, View, describe_step
 from ..stepper import Stepper
 from ..steps import Step
 from .live import Live, build

@@ -9,7 +9,7 @@ import autograd
 import nn
 from autograd import Value, draw, step
 from autograd.drawing.cards import DRAWN, shows_entries
-from autograd.stepping.picture import View
+from autograd.stepping.faces.picture import View
 
 
 def card_of(drawing, name):

@@ -6,7 +6,7 @@ A face is text, HTML or LaTeX; nothing here asks the stepper how it chose its di
 import re
 from html.parser import HTMLParser
 
-from autograd.stepping.notebook import step_table
+from autograd.stepping.faces.notebook import step_table
 from autograd.stepping.page.panel import Panels
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

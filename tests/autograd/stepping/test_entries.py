@@ -9,7 +9,7 @@ import pytest
 import nn
 from autograd import Value, step
 from autograd.errors import StepError
-from autograd.stepping.terminal import Player
+from autograd.stepping.faces.terminal import Player
 
 
 def gpt():

@@ -19,12 +19,12 @@ from autograd.formula.noise import NOISE
 from autograd.graph import topological
 from autograd.op import apply
 from autograd.playing.page import play
+from autograd.stepping.faces.picture import View
 from autograd.stepping.page.document import openings
 from autograd.stepping.page.live import build
 from autograd.stepping.page.packing import unpacked
 from autograd.stepping.page.panel import Panels
 from autograd.stepping.page.registers import MOST_SCALARS
-from autograd.stepping.picture import View
 from examples import (
     cat_sleeps,
     example1_forward_pass,

@@ -16,8 +16,8 @@ from autograd import OPS, Value, explain, step
 from autograd.engine import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
-from autograd.stepping.notebook import fallback, step_table
-from autograd.stepping.slides import slides
+from autograd.stepping.faces.notebook import fallback, step_table
+from autograd.stepping.faces.slides import slides
 from autograd.stepping.update import Updates
 from tests.sweep import slow_but, sweep
 

@@ -22,10 +22,10 @@ from autograd.formula.text import columns
 from autograd.formula.writers.html import BREAK, MathML, grouped, math, symbol_mathml
 from autograd.formula.writers.latex import Latex
 from autograd.formula.writers.pieces import units
-from autograd.stepping.notebook import page_in
+from autograd.stepping.faces.notebook import page_in
+from autograd.stepping.faces.picture import describe_step
+from autograd.stepping.faces.terminal import Player, describe
 from autograd.stepping.page.panel import Panels
-from autograd.stepping.picture import describe_step
-from autograd.stepping.terminal import Player, describe
 from examples import example3_full_backprop
 
 

@@ -12,8 +12,8 @@ import nn
 from autograd import OPS, Value, step
 from autograd.drawing.paint import images
 from autograd.formula.writers.latex import latex_escaped, number_latex
-from autograd.stepping.latex import DOCUMENT
-from autograd.stepping.slides import CARD_TYPE, LEAST, READABLE, slide
+from autograd.stepping.faces.latex import DOCUMENT
+from autograd.stepping.faces.slides import CARD_TYPE, LEAST, READABLE, slide
 from examples import (
     cat_sleeps,
     example1_forward_pass,

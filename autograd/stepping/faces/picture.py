@@ -25,10 +25,10 @@ from autograd.engine import Value
 from autograd.formula.numbers import DIGITS, UNKNOWN, cell, norm, rough, short
 from autograd.formula.writers.pieces import shown
 
-from .steps import BACKWARD, Contribution, Step
+from ..steps import BACKWARD, Contribution, Step
 
 if TYPE_CHECKING:
-    from .stepper import Stepper
+    from ..stepper import Stepper
 
 
 ROOMY_COLUMN = 6  # characters of a number that somebody may write into a table, such as −1.333

@@ -22,11 +22,11 @@ from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
 from autograd.saving.pages import asset
 
-from .steps import BACKWARD, Step
+from ..steps import BACKWARD, Step
 from .terminal import WIDTH, described
 
 if TYPE_CHECKING:
-    from .stepper import Stepper
+    from ..stepper import Stepper
 
 FRAME_HEIGHT = 640  # pixels
 MOST_ROWS, MOST_SENT = 40, 20  # steps in the table, and inputs that one of them sends to

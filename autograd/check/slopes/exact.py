@@ -19,8 +19,8 @@ from autograd.engine import Value
 from autograd.errors import HandgradError
 from autograd.modes import no_grad
 
+from ..subjects.subject import Array
 from .probe import Probe, finite_or_zero
-from .subject import Array
 
 FIRST = digits(1e-15) ** 2  # the step, about 1e-30
 SHORT, SHORTER = digits(1e-34), digits(1e-15) ** 3  # of the second step, which tells a limit from a kink

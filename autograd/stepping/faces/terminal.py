@@ -14,14 +14,14 @@ from autograd.formula.numbers import count
 from autograd.formula.text import columns
 from autograd.formula.writers.pieces import Number, Piece, Run, TextRow, flowed, laid_out, row_text
 
-from . import questions
-from .steps import BACKWARD, FORWARD
+from .. import questions
+from ..steps import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     from autograd.formula.lines import Line
 
-    from .stepper import Stepper
-    from .steps import Contribution, Step
+    from ..stepper import Stepper
+    from ..steps import Contribution, Step
 
 WIDTH = 100  # columns of a text that goes to no terminal in particular
 INDENT = "    "

@@ -11,10 +11,10 @@ from autograd.formula.text import columns, visible
 from autograd.formula.writers.latex import WIDEST, Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
 from autograd.formula.writers.pieces import laid_out, row_text
 
-from .steps import BACKWARD, Contribution, Step
+from ..steps import BACKWARD, Contribution, Step
 
 if TYPE_CHECKING:
-    from .stepper import Stepper
+    from ..stepper import Stepper
 
 STEPS_AT_ONCE = 40  # in one `align*`, which LaTeX sets as a whole
 STAY = " \\\\*\n"  # a new row, on the same page
@@ -49,7 +49,7 @@ BEAMER = r"""\documentclass{beamer}
 
 def beamer(stepper: Stepper) -> str:
     """A lecture: for each step a frame that asks, and one that answers."""
-    from .questions import question_of
+    from ..questions import question_of
 
     frames = []
     for step in stepper.steps:

@@ -13,8 +13,8 @@ from autograd.op import shape_of
 from autograd.program.program import Instruction
 from autograd.program.replay import Replay
 
-from .options import DEFAULT
-from .subject import Array, Subject, off_by_a_digit
+from ..options import DEFAULT
+from ..subjects.subject import Array, Subject, off_by_a_digit
 
 FLOAT64 = np.dtype(np.float64)
 EPS64 = float(np.finfo(FLOAT64).eps)

@@ -17,7 +17,7 @@ from autograd.op import Op, nothing
 from autograd.ops.reduce import spread
 from autograd.program.program import Instruction
 
-from .subject import Array, Subject
+from ..subjects.subject import Array, Subject
 
 Test = Callable[..., Any]
 

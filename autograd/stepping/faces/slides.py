@@ -21,11 +21,11 @@ from autograd.drawing.paint.svg import caption, document, n, rectangle, size_of,
 from autograd.formula.text import abridged, columns, mono_width, sans_width, visible, xml
 from autograd.formula.writers.pieces import TextRow, row_text
 
-from .steps import BACKWARD, Step
+from ..steps import BACKWARD, Step
 from .terminal import body
 
 if TYPE_CHECKING:
-    from .stepper import Stepper
+    from ..stepper import Stepper
 
 WIDTH, HEIGHT = 1280, 720
 MARGIN, TOP, BOTTOM = 40, 104, 44  # pixels at the sides, for the headline, for the footer

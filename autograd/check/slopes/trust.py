@@ -20,10 +20,10 @@ from autograd.engine import Value, counter
 from autograd.program.backends import interpreter
 from autograd.program.record import difference_of, record, same
 
-from .options import PASS, WRONG
+from ..options import PASS, WRONG
+from ..subjects.subject import Array, Subject, cotangents
+from ..verdict import Judged
 from .probe import Probe, finite_or_zero
-from .subject import Array, Subject, cotangents
-from .verdict import Judged
 
 
 def replay_repeats(probe: Probe, seed: int) -> bool:

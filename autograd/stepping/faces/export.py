@@ -14,7 +14,7 @@ from autograd.saving.files import check_ending, save_by_ending, write_whole
 from .slides import reading_time, slides
 
 if TYPE_CHECKING:
-    from .stepper import Stepper
+    from ..stepper import Stepper
 
 NUMBERED = re.compile(r"(.*?)(\d+)")  # the name of a first picture: 0001, step-01
 
@@ -41,8 +41,8 @@ def save(stepper: Stepper, path: Path) -> Path:
 
 def save_lecture(stepper: Stepper, path: Path) -> Path:
     """The deck, by extension."""
+    from ..page.deck import write
     from .latex import beamer
-    from .page.deck import write
 
     def printed() -> bytes:
         made = pdf_of(write(stepper))
