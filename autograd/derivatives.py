@@ -205,8 +205,9 @@ class Trace:
             returned = self._run(f, args, settings or {})
         self.outs, self.out_structure = flatten(returned)
         check_returned(f, returned, self.outs)
-        nested = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
-        self.taped = nested or modes.tracer is not None  # a program computes derivatives, too
+        self.nested = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
+        self.tracer = None if self.nested else modes.tracer  # a program computes derivatives, too
+        self.taped = self.nested or (self.tracer is not None and any(map(self.tracer.computes, self.outs)))
 
     def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:
         self.run = Running(self.sources)
@@ -229,9 +230,10 @@ class Trace:
         `grad(lambda x: x * grad(lambda y: x * y)(1.0))`: the inner gradient is x, and must stay a Value.
         """
         outer = {source for run in list(running.values()) for source in run.sources}
-        return bool(outer) and any(
-            not outer.isdisjoint(topological(out)) for out in self.outs if isinstance(out, Value)
-        )  # fmt: skip
+        outs = [out for out in self.outs if isinstance(out, Value)]
+        if modes.tracer is not None and any(map(modes.tracer.differentiates, outs)):
+            return True
+        return bool(outer) and any(not outer.isdisjoint(topological(out)) for out in outs)
 
     @staticmethod
     def _source(x: Any) -> Value:
@@ -243,8 +245,13 @@ class Trace:
 
     def result(self) -> Any:
         """What the function returned: plain data, or Values if Values came in."""
-        outs = self.outs if self.taped else [o._data if isinstance(o, Value) else o for o in self.outs]
-        return unflatten(self.out_structure, outs)
+        return unflatten(self.out_structure, self.outs if self.nested else list(map(self._plain, self.outs)))
+
+    def _plain(self, x: Any) -> Any:
+        """The data of a Value; a number that the program computes, while one is traced."""
+        if not isinstance(x, Value):
+            return x
+        return x._data if self.tracer is None else self.tracer.plain(x)
 
     def check_scalar(self, who: str) -> None:
         shapes = [np.shape(getattr(out, "_data", out)) for out in self.outs]
@@ -257,9 +264,10 @@ class Trace:
     def pull(self, cotangent: Any) -> list[Any]:
         """The gradients of all sources, for a cotangent shaped like the result; None means 1."""
         cotangents = [None] * len(self.outs) if cotangent is None else self._like_result(cotangent)
-        taped = self.taped or any(isinstance(u, Value) for u in cotangents)
+        values = any(isinstance(u, Value) for u in cotangents)
+        taped = self.taped or any(hasattr(u, "__apply__") for u in cotangents)
         with enable_grad():
-            return self._nest(self._of_sources(self._pull(cotangents, taped), taped))
+            return self._nest(self._of_sources(self._pull(cotangents, taped), taped), values)
 
     def _like_result(self, cotangent: Any) -> list[Any]:
         return leaves_like(cotangent, self.out_structure, "the cotangent of this result")
@@ -323,9 +331,10 @@ class Trace:
             return [g if isinstance(g, Value) else Value(g, requires_grad=False) for g in flat]
         return [_owned(g) for g in flat]
 
-    def _nest(self, flat: list[Any]) -> list[Any]:
+    def _nest(self, flat: list[Any], values: bool = False) -> list[Any]:
         """What belongs to the sources, given per argument and nested as the argument was."""
         nested = []
+        flat = flat if self.nested or values else list(map(self._plain, flat))
         for structure, count in self.structures:
             nested.append(unflatten(structure, flat[:count]))
             flat = flat[count:]
@@ -351,7 +360,8 @@ class Trace:
                 if isinstance(g, Value) and g.requires_grad:
                     add = v if isinstance(v, Value) else (Value(v_data, requires_grad=False) if self.taped else v_data)
                     pulls[g] = add if g not in pulls else pulls[g] + add
-            taped = self.taped or any(isinstance(v, Value) for v in tangents)
+            values = self.nested or any(isinstance(v, Value) for v in tangents)
+            taped = self.taped or values
             if taped:
                 pulls = {g: v if isinstance(v, Value) else Value(v, requires_grad=False) for g, v in pulls.items()}
             order, wanted = reach_from(pulls, us)
@@ -360,7 +370,8 @@ class Trace:
         for u in us:
             t = pulls.get(u)
             t = (u._data * 0.0) if t is None else t
-            out.append(Value(t, requires_grad=False) if taped and not isinstance(t, Value) else t)
+            t = Value(t, requires_grad=False) if taped and not isinstance(t, Value) else t
+            out.append(t if values else self._plain(t))
         return unflatten(self.out_structure, out)
 
 

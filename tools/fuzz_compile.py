@@ -78,7 +78,7 @@ OTHERS = _items("""
     list(range(int({a}) % 3)); ag.Value({a}.data); copy.copy({a}); copy.deepcopy({a}); {a} if {b} > {r} else {c};
     {a} if {b}.sum() > {r} else {c}; {a} if {b}.data.max() < {r} else {c}; {a} if np.isfinite({b}).all() else {c};
     {a} if {b}.any() else {c}; {a} if isinstance({b}, np.ndarray) else {c}; {a} if isinstance({b}, float) else {c};
-    {a} if type({b}) is float else {c}; {a} if np.isscalar({b}) else {c}; {a} if np.ndim({b}) else {c};
+    {a} if np.isscalar({b}) else {c}; {a} if np.ndim({b}) else {c};
     np.where({a} > {r}, {b}, {c}); ag.where({a} > {b}, {b}, {c}); ag.where({a}, {b}, {c}); np.clip({a}, -1.0, {b});
     np.where({a} > 0); {a}.dtype == np.float64; np.linalg.norm({a}); np.linalg.norm({a}.data); np.sum([{a}, {b}]);
     [v * {r} for v in {a}]; {a}[::2]; zip({a}, {b}); [p * q for p, q in zip({a}, {b})]; dict(a={a}); ({a}, {b});

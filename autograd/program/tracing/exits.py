@@ -25,8 +25,9 @@ import numpy as np
 
 from autograd.arrays.plain import as_data
 from autograd.callers import OURS, user_line
-from autograd.engine import Value, counter, new
+from autograd.engine import Value, counter, new, reach
 from autograd.errors import ShapeError, TraceError
+from autograd.graph import topological
 from autograd.modes import modes, open_tracers
 from autograd.op import OPS
 
@@ -106,7 +107,8 @@ class Guard(NamedTuple):
 class Tracer:
     """What watches a call that is traced: exits, random draws, and edits of Values from outside."""
 
-    def __init__(self) -> None:
+    def __init__(self, gradients: bool = True) -> None:
+        self.gradients = gradients  # whether the program gives those of its inputs
         self.inputs: set[Value] = set()
         self.draws: list[tuple[Value, Callable[[Any], Any], Any]] = []
         self.guards: list[Guard] = []
@@ -148,6 +150,19 @@ class Tracer:
     def follows(self, value: Value) -> bool:
         """Whether a program computes or reads it at each call: all but what f made of plain numbers."""
         return value.op is not None or value.stamp < self.start or value in self.inputs
+
+    def computes(self, out: Any) -> bool:
+        """Whether a result depends on something that a program reads at each call."""
+        return isinstance(out, Value) and any(x.op is None and self.follows(x) for x in topological(out))
+
+    def differentiates(self, out: Value) -> bool:
+        """Whether the gradient of an input flows through it."""
+        reached = {out, *(x for node in reach(out) for x in node.parents)}
+        return self.gradients and any(x.requires_grad for x in reached & self.inputs)
+
+    def plain(self, value: Value) -> Any:
+        """What is plain data in an ordinary call: a Number, or data that is the same at each call."""
+        return self._number(value) if self.computes(value) else value._data
 
     def leave(self, value: Value, how: str) -> Any:
         """What somebody gets who reads a Value in this way; None: the plain numbers, which no program computes."""

@@ -166,15 +166,16 @@ def _open(tracer: Tracer, lines: bool) -> Iterator[None]:
 
 def call(
     f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], *, lines: bool = False,
-    places: Sequence[Any] = (),
+    places: Sequence[Any] = (), gradients: bool = True,
 ) -> Call:  # fmt: skip
     """Call f on Values with the data in `leaves`. Generators that it draws from, and Values whose data it sets, are set
     back.
 
     lines   record source lines, so that results have the names that they are assigned to there
     places  outside, that f changes: their numbers are Values too, and what f leaves there is part of the program
+    gradients  whether the program gives gradients of its inputs: then a derivative in f that depends on one is a Value
     """
-    tracer = Tracer()
+    tracer = Tracer(gradients)
     names = leaf_names(f, args)
     values, given = _around(args, leaves, names)
     tracer.inputs.update(x for x in values if isinstance(x, Value))
@@ -203,7 +204,7 @@ def trace(
     f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], gradients: bool = True, *, lines: bool = False
 ) -> Traced:
     """Call f on Values with the data in `leaves`, and record it: its value and, if asked, the gradient of each leaf."""
-    return call(f, args, leaves, lines=lines).traced(gradients)
+    return call(f, args, leaves, lines=lines, gradients=gradients).traced(gradients)
 
 
 def _called(f: Any) -> str:

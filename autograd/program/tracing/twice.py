@@ -38,17 +38,19 @@ class Traces:
 
 
 def traces(
-    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], places: Sequence[Place] = ()
-) -> Traces:
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], places: Sequence[Place] = (),
+    gradients: bool = True,
+) -> Traces:  # fmt: skip
     """Call f twice; TraceError if it does not do the same, or changes something outside that a program cannot.
 
-    places  outside, that it is known to change in other calls
+    places     outside, that it is known to change in other calls
+    gradients  whether the program gives gradients of its inputs
     """
     roots = [f, *(x for x in args if is_module(x))]
     before = Outside(roots, largest=float("inf"))
     grown: Grown = []
     try:
-        first = _first_call(f, args, leaves, before)
+        first = _first_call(f, args, leaves, before, gradients)
         found, grown = places_changed(before, first.tracer, places)
         recorded, arrays = first.recorded, _arrays(first.recorded)
         constants = {r: copy_array(data) for r, data in recorded.constants.items()}
@@ -56,11 +58,11 @@ def traces(
         alike = not found
         short = len(recorded.code) <= LINES_LIMIT
         if short or not alike:
-            second = call(f, args, leaves, lines=short, places=found)
+            second = call(f, args, leaves, lines=short, places=found, gradients=gradients)
             again = second.recorded
         else:
             first.traced(gradients=False)
-            second = call(f, args, leaves)
+            second = call(f, args, leaves, gradients=gradients)
             again = second.compared
         places = places_changed(before, second.tracer, found)[0]
         difference = _difference(first, second, recorded, again, constants, numbers) if alike else _numbers_differ(
@@ -87,10 +89,12 @@ def traces(
     return Traces(one, one.traced(gradients=False), arrays_kept, outside, paths)
 
 
-def _first_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], before: Outside) -> Call:
+def _first_call(
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], before: Outside, gradients: bool
+) -> Call:
     """A call that is traced. TraceError if f raises an error there that it does not raise in an ordinary call."""
     try:
-        return call(f, args, leaves)
+        return call(f, args, leaves, gradients=gradients)
     except TraceError:
         raise
     except Exception as error:

@@ -51,6 +51,12 @@ FOUND = {
     "the sign of a product of one with 0": lambda x, y, s: 1.0 / (x[1:2] @ (0.0 * y[:1])),
     "an array of integers": lambda x, y, s: integers(s),
     "the product of one infinity": lambda x, y, s: ag.grad(np.prod)(s * np.inf),
+    "a result that no input reaches": lambda x, y, s: x * isinstance(ag.value_and_grad(np.sum)(K * 1.0)[0], float),
+    "a gradient that no input reaches": lambda x, y, s: x * isinstance(ag.grad(np.sum)(K * 1.0), np.ndarray),
+    "a tangent that no input reaches": lambda x, y, s: x * isinstance(ag.jvp(np.sum, (Y,), (Y,))[1], float),
+    "a gradient at plain numbers": lambda x, y, s: x * isinstance(ag.grad(lambda z: ag.sum(z * z))(x.data), np.ndarray),
+    "a plain gradient": lambda x, y, s: x * isinstance(ag.grad(lambda z: ag.sum(z * y))(K * 1.0), np.ndarray),
+    "numbers as a cotangent": lambda x, y, s: x * isinstance(ag.vjp(np.sin, Y)[1](x.data)[0], np.ndarray),
 }  # fmt: skip
 REFUSED = {
     "searchsorted of what has no order": lambda x, y, s: np.searchsorted(x.data, s.data),
@@ -97,6 +103,15 @@ def test_equal_at_all_points(name, backend):
             for a, b in zip(got, want, strict=True):
                 assert np.shape(a) == np.shape(b)
                 np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-12)
+
+
+def test_a_derivative_in_f_that_an_input_reaches_keeps_its_gradient():
+    def f(x):
+        slopes = ag.grad(lambda z: ag.sum(z * z * x))(Y)  # of which the gradient of x is a part
+        return ag.sum(slopes * x) * (1.0 if isinstance(slopes, Value) else 7.0)
+
+    (value, (slope,)), (want, want_slope) = compile(f)(X), ag.value_and_grad(f)(X)
+    assert value == want and np.array_equal(slope, want_slope)
 
 
 @sweep("name", list(REFUSED))
