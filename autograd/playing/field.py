@@ -70,7 +70,7 @@ def patterns() -> dict[str, Any]:
     return {
         "top": top, "ops": ops, "functions": data["functions"], "constants": data["constants"],
         "reasons": data["reasons"],
-        "lines": {number: data["lines"][number] for number in sorted(used)},
+        "lines": {number: live.registers.whole(number) for number in sorted(used)},
         "update": {"panel": panels.update(update), "rate": data["update"]["rate"], "by": data["update"]["by"],
                    "new": data["update"]["moves"][0]["replaced"][0][0], "name": update.name,
                    "value": live.value(update.twin).number, "gradient": live.gradient_number(update.twin),

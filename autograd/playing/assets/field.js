@@ -79,7 +79,7 @@ const formulas = patterns => {
     const shared = new Map();                  // blocks of the patterns' own numbers
     const block = x => {
       if (x !== undefined) constants.push([blocks.length, x]);
-      return blocks.push([blocks.length, [], ""]) - 1;
+      return blocks.push(1) - 1;
     };
     for (const node of all) node.value = block();
     const numberAt = new Map();
@@ -142,7 +142,7 @@ const formulas = patterns => {
         const [used, panel] = write(node, send.lines, at, send.panel);
         const added = at.get(send.added), total = before < 0 ? added : block(), many = paths.get(to);
         const path = received.get(to).push({ node, added, total, at: steps.length + 1 });
-        sends.push({ lines: used, arrives, value: node.value, added, total, before, to: to.value });
+        sends.push([used, added, total, before, to.value]);
         parts.push([added, total]);
         told.push(...used);
         if (many > 1) ledgers.push(received.get(to).map(sent => [sent.added, sent.total]));

@@ -41,7 +41,7 @@ class Live:
             hooked = next(iter(self.walk.left))
             raise NotLive(f"a hook changes the gradient of {self.words.name(hooked)}, and hooks run in Python alone")
         self.registers = Registers()
-        self.sends: list[dict[str, Any]] = []
+        self.sends: list[list[Any]] = []  # lines, what they add, the total with it, the one before, to which value
         self.gradients: dict[Value, Block] = {}  # so far; at last the whole ones
         self.shown: dict[Contribution, tuple[Block, Block]] = {}  # what a contribution adds, and the total with it
         self._added: dict[tuple[Value, int], Block] = {}  # by the node that sends it, and its place there
@@ -78,25 +78,22 @@ class Live:
                     arrived = self.gradients[step.twin] = self.registers.constant(np.asarray(step.incoming, float))
                 self.registers.bind_node(step.twin, arrived, gradient=True)
                 for place, contribution in enumerate(step.contributions):
-                    self._send(step, place, contribution, arrived)
+                    self._send(step, place, contribution)
         self._note_modules(stepper)
 
-    def _send(self, step: Step, place: int, contribution: Contribution, arrived: Block) -> None:
+    def _send(self, step: Step, place: int, contribution: Contribution) -> None:
         if not contribution.lines:
             raise NotLive(f"the rule of {step.name} can only be run by Python")
         lines = [self.line(line) for line in contribution.lines]
         added = self._added[step.twin, place] = self.registers.block(contribution.added)
-        send = {"lines": lines, "arrives": arrived.number, "value": self.value(step.twin).number}
-        self.shown[contribution] = added, self._sum(contribution.twin, added, send)
+        self.shown[contribution] = added, self._sum(contribution.twin, added, lines)
 
-    def _sum(self, parent: Value, added: Block, send: dict[str, Any]) -> Block:
-        """The gradient of a node, summed; `send` computes what is added, if that is not known yet."""
+    def _sum(self, parent: Value, added: Block, lines: list[int]) -> Block:
+        """The gradient of a node, summed; `lines` compute what is added, if that is not known yet."""
         before = self.gradients.get(parent)
         total = self.gradients[parent] = added if before is None else self.registers.new_block(added.shape)
-        if send or before is not None:
-            sums = {"added": added.number, "total": total.number, "before": _number(before)}
-            to = {"to": self.value(parent).number}
-            self.sends.append({"lines": [], "arrives": NONE} | send | sums | to)
+        if lines or before is not None:
+            self.sends.append([lines, added.number, total.number, _number(before), self.value(parent).number])
         return total
 
     def _note_modules(self, stepper: Stepper) -> None:
@@ -115,8 +112,7 @@ class Live:
         (added, _), *others = parts
         for more, _ in others:
             both = self.registers.new_block(added.shape)
-            sums = {"added": more.number, "total": both.number, "before": added.number}
-            self.sends.append({"lines": [], "arrives": NONE} | sums)
+            self.sends.append([[], more.number, both.number, added.number])
             added = both
         return added, parts[-1][1]
 
@@ -162,7 +158,7 @@ class Live:
                 for place, contribution in enumerate(step.contributions):
                     added = self._added[step.twin, place] = self._added[original[step.twin], place]
                     self.registers.bind(contribution.added, added)
-                    self.shown[contribution] = added, self._sum(contribution.twin, added, {})
+                    self.shown[contribution] = added, self._sum(contribution.twin, added, [])
             for line in step.lines:
                 self.line(line)
         self._note_modules(small)
@@ -176,7 +172,7 @@ class Live:
         return {
             "functions": self.registers.functions,
             "registers": self.registers.size,
-            "blocks": [[block.start, list(block.shape), block.kind] for block in self.registers.blocks],
+            "blocks": self.registers.shapes(),
             "constants": list(self.registers.constants.items()),
             "leaves": [
                 {

@@ -66,12 +66,12 @@ class Registers:
         self.functions: list[str] = []
         self.blocks: list[Block] = []
         self.size = 0
-        self.lines: list[dict[str, Any]] = []
+        self.lines: list[dict[str, Any] | list[int]] = []  # one like another is that one's number, then its own blocks
         self.constants: dict[int, Any] = {}  # by register
         self._by_value: dict[Any, Block] = {}  # of plain numbers
         self._of: dict[Any, Block] = {}  # by quantity
         self._line_of: dict[int, int] = {}  # by the id of its result
-        self._first_like: dict[Any, tuple[dict[str, Any], list[Block]]] = {}  # by how scalars are computed
+        self._first_like: dict[Any, int] = {}  # line by how scalars are computed
         self._kept: list[Any] = []  # kept alive, so that no other object gets its id
         self._open = Opener(ALL_DIGITS, shorten=False)
 
@@ -91,6 +91,14 @@ class Registers:
     def of_value(self, value: Any) -> Block:
         """A block for the numbers of a node."""
         return self.new_block(np.shape(value), _kind(value))
+
+    def shapes(self) -> list[Any]:
+        """The shape and kind of every block, in order; a number is so many plain scalars in a row."""
+        found: list[Any] = []
+        for is_scalar, run in itertools.groupby(self.blocks, lambda block: not (block.shape or block.kind)):
+            blocks = list(run)
+            found += [len(blocks)] if is_scalar else [[list(block.shape), block.kind] for block in blocks]
+        return found
 
     def keep(self, block: Block, values: Any) -> None:
         """The numbers of a block that never change."""
@@ -153,9 +161,8 @@ class Registers:
         found = self._line_of.get(id(line.result))
         if found is None:
             self._kept.append(line)
-            data = self._like_another(line, shown) or self._as_data(line, shown)
-            found = self._line_of[id(line.result)] = len(self.lines)
-            self.lines.append(data)
+            self.lines.append(self._like_another(line, shown) or self._as_data(line, shown))
+            found = self._line_of[id(line.result)] = len(self.lines) - 1
         return found
 
     def _as_data(self, line: Line, shown: bool) -> dict[str, Any]:
@@ -164,8 +171,8 @@ class Registers:
         data["groups"] = [self._group(e, offsets, is_computed) for e, offsets in self._groups(line)]
         return data | self._as_shown(line) if shown else data
 
-    def _like_another(self, line: Line, shown: bool) -> dict[str, Any] | None:
-        """A line of scalars, as one before that is computed alike, with its own blocks in place of that one's."""
+    def _like_another(self, line: Line, shown: bool) -> dict[str, Any] | list[int] | None:
+        """A line of scalars as one before that is computed alike; the first of its kind says which blocks it has."""
         blocks = {self.block(line.result): 0}
         found: list[Any] = [shown, line.result.is_gradient, np.shape(line.result.value)]
         known: dict[int, Any] = {}
@@ -182,12 +189,20 @@ class Registers:
                 known[id(part)] = repr(part.value)
             if np.ndim(part.value):
                 return None
-        pattern = (*found, *known.values())
-        if pattern not in self._first_like:
-            self._first_like[pattern] = self._as_data(line, shown), list(blocks)
-        data, others = self._first_like[pattern]
-        starts = {other.start: block.start for other, block in zip(others, blocks)}
-        numbers = {other.number: block.number for other, block in zip(others, blocks)}
+        numbers = [block.number for block in blocks]
+        first = self._first_like.setdefault((*found, *known.values()), len(self.lines))
+        return [first, *numbers] if first < len(self.lines) else self._as_data(line, shown) | {"blocks": numbers}
+
+    def whole(self, number: int) -> dict[str, Any]:
+        """The data of a line, also of one that is written as another with its own blocks in place of that one's."""
+        data = self.lines[number]
+        if isinstance(data, dict):
+            return data
+        first, *others = data
+        data = self.lines[first]
+        assert isinstance(data, dict)
+        numbers = dict(zip(data["blocks"], others, strict=True))
+        starts = {self.blocks[old].start: self.blocks[new].start for old, new in numbers.items()}
         moved = data | {"result": numbers[data["result"]]}
         moved["groups"] = [
             group | {"places": [[starts.get(x, x) for x in place] for place in group["places"]]}

@@ -1075,6 +1075,19 @@ def test_the_code_of_entries_that_are_alike_is_written_once():
     assert total["groups"][0]["places"] and len(str(mask)) < 2000
 
 
+def test_lines_of_scalars_that_are_alike_are_written_once():
+    x = [Value(k / 8, name=f"x{k}") for k in range(40)]
+    live = build(step(sum((one * 3.0).tanh() for one in x)))
+    lines = live.data()["lines"]
+    assert sum(isinstance(line, dict) for line in lines) < 20 and len(str(lines)) < 60 * len(lines)
+    made = {whole["result"]: whole for whole in map(live.registers.whole, live.forward)}
+    tanhs = [step.twin for step in live.stepper if step.twin.op.name == "tanh" and step.kind == "forward"]
+    for one in tanhs:
+        (product,), whole = one.parents, made[live.value(one).number]
+        assert whole["pieces"] == ["tanh(", [live.value(product).number, -1, 0, 0, 0], ")"]
+        assert whole["groups"][0]["places"] == [[live.value(product).start]]
+
+
 # --- pages that stay as they are ----------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 "use strict";
 // Any entry of any array: the line that made it and the lines of its gradient, with numbers.
 const entriesOf = (changing, views) => {
-  const { page, names } = changing, { lines: all, sends, top } = page.data;
+  const { page, names } = changing, { lines: all, sends, data: { top } } = page;
   const steps = views.flatMap(view => view.steps.map(step => step.numbers)).filter(Boolean);
   const lineOf = new Map();                    // by the block of the result
   all.forEach((line, number) => { if (line.pieces && !lineOf.has(line.result)) lineOf.set(line.result, number); });

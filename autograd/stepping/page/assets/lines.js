@@ -239,7 +239,7 @@ const lines = (() => {
       step.last = step.gives >= 0 ? step.lines.at(-1) : -1;
       this.registers = page.cleaned(step);
       this.confirmed = new Map();
-      const all = step.lines.map(number => page.data.lines[number]).filter(line => line.shown);
+      const all = step.lines.map(number => page.lines[number]).filter(line => line.shown);
       const whole = new Set(step.ledgers.filter(ledger => ledger.length > 1));
       for (let failed = [null]; failed.length;) {  // as Step._with_ledger does: of a ledger that does not come out the last sum
         const sums = new Map(step.ledgers.map(ledger => [ledger, this.sums(whole.has(ledger) ? ledger : ledger.slice(-2))]));
@@ -275,7 +275,7 @@ const lines = (() => {
     }
 
     line(number) {
-      const line = this.page.data.lines[number], result = this.quantity(line.result);
+      const line = this.page.lines[number], result = this.quantity(line.result);
       const tint = line.gradient ? "hg-gr hg-new hg-answer" : "hg-new hg-answer";
       if (!this.showsArithmetic(line)) return answer("=", result, tint);
       const left = filled(this.page, this.registers, line.pieces, block => this.written(block));
@@ -283,7 +283,7 @@ const lines = (() => {
     }
 
     text(number) {                             // the same as plain text
-      const line = this.page.data.lines[number], result = this.quantity(line.result);
+      const line = this.page.lines[number], result = this.quantity(line.result);
       if (!this.showsArithmetic(line)) return plain(result);
       const left = filled(this.page, this.registers, line.pieces, block => this.written(block));
       const [sign, q] = equals(this.digits.sign(line), result);
@@ -292,7 +292,7 @@ const lines = (() => {
 
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
     entry(number, offset) {
-      const line = this.page.data.lines[number], entry = this.page.entry(number, offset);
+      const line = this.page.lines[number], entry = this.page.entry(number, offset);
       const result = { ...quantity(this.page, this.registers, line.result, this.written(line.result), { offset }), kind: "" };
       if (entry.pieces.length === 1) return { left: [], sign: "=", result };   // a number that was only moved
       const key = ([one, at]) => `${one}.${at}`;
@@ -311,8 +311,8 @@ const lines = (() => {
       const { left, sign, result } = this.entry(number, offset), [mark, q] = equals(sign, result);
       return left.length ? `= ${left.map(pieceText).join("")} ${mark} ${plain(q)}` : `${mark} ${plain(q)}`;
     }
-    entryHtml(number, offset, place = placeOf(this.page.blocks[this.page.data.lines[number].result].shape, offset)) {
-      const line = this.page.data.lines[number], { left, sign, result } = this.entry(number, offset);
+    entryHtml(number, offset, place = placeOf(this.page.blocks[this.page.lines[number].result].shape, offset)) {
+      const line = this.page.lines[number], { left, sign, result } = this.entry(number, offset);
       const tint = line.gradient ? "hg-gr hg-new" : "hg-new", terms = termsOf(left);
       if (terms.length > MOST_IN_A_ROW) {        // a long sum, one term below the other
         const rows = terms.map(term => `<div class="hg-term">${grouped(term)}</div>`).join("");
@@ -322,7 +322,7 @@ const lines = (() => {
     }
     // The entry with the largest result, or `first`, then others, folded.
     entries(number, first = -1) {
-      const line = this.page.data.lines[number], { start, size, shape } = this.page.blocks[line.result];
+      const line = this.page.lines[number], { start, size, shape } = this.page.blocks[line.result];
       if (first < 0) {                         // of those equal up to rounding errors the first
         const sizes = [...this.registers.slice(start, start + size)].map(Math.abs), most = Math.max(...sizes);
         first = Math.max(0, sizes.findIndex(x => x >= most * (1 - 1e-6)));

@@ -6,7 +6,7 @@ const pointing = changing => {
   const panel = document.getElementById("hg-text"), stage = document.getElementById("hg-graph");
   const { page } = changing;
   const lineOf = new Map();                    // by the block of the result
-  page.data.lines.forEach((line, number) => { if (line.pieces && !lineOf.has(line.result)) lineOf.set(line.result, number); });
+  page.lines.forEach((line, number) => { if (line.pieces && !lineOf.has(line.result)) lineOf.set(line.result, number); });
   let lit = [], tinted = false;
 
   // The registers that an entry was computed from.
@@ -33,7 +33,7 @@ const pointing = changing => {
     follow(register);
   }
   function follow(register) {                  // the line "one entry" of the panel is about this entry
-    const block = page.blockAt(register), resultOf = one => page.data.lines[one.dataset.entries].result;
+    const block = page.blockAt(register), resultOf = one => page.lines[one.dataset.entries].result;
     const fold = [...panel.querySelectorAll("[data-entries]")].find(one => resultOf(one) === block.number);
     if (!fold || fold.hidden) return;
     const number = Number(fold.dataset.entries);

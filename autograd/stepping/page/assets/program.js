@@ -58,17 +58,34 @@ const program = (() => {
   class Program {
     constructor(data) {
       this.data = data;
-      this.blocks = data.blocks.map(([start, shape, kind], number) => ({
-        number, start, shape, kind, size: shape.reduce((a, b) => a * b, 1),
-      }));
+      let start = 0;
+      this.blocks = data.blocks.flatMap(block => (typeof block === "number" ? Array(block).fill([[], ""]) : [block]))
+        .map(([shape, kind], number) => {
+          const size = shape.reduce((a, b) => a * b, 1);
+          start += size;
+          return { number, start: start - size, shape, kind, size };
+        });
+      this.lines = data.lines.map(line => (Array.isArray(line) ? this.like(line) : line));
+      this.sends = data.sends.map(([lines, added, total, before, to]) => ({ lines, added, total, before, to }));
       this.functions = data.functions.map(name => FUNCTIONS[name]);
-      const onTheWay = Math.max(0, ...data.lines.flatMap(line => line.groups.map(group => group.code.length)));
+      const onTheWay = this.lines.reduce((most, line) => line.groups.reduce((most, group) => Math.max(most, group.code.length), most), 0);
       this.start = new Float64Array(data.registers + onTheWay);
-      for (const line of data.lines) this.expand(line);
+      for (const line of this.lines) this.expand(line);
       for (const [register, value] of data.constants) this.start[register] = Number(value);
       for (const leaf of data.leaves) leaf.start.forEach((x, i) => { this.start[this.blocks[leaf.value].start + i] = Number(x); });
       this.values = this.start.slice();
       this.run();
+    }
+
+    // A line that is computed as the one with this number, with its own blocks in place of that one's.
+    like([number, ...own]) {
+      const one = this.data.lines[number], blocks = new Map(one.blocks.map((old, i) => [old, own[i]]));
+      const starts = new Map([...blocks].map(([old, mine]) => [this.blocks[old].start, this.blocks[mine].start]));
+      const moved = old => blocks.get(old) ?? old, list = found => found?.map(moved);
+      const groups = one.groups.map(group => ({ ...group, places: group.places.map(([x]) => [starts.get(x) ?? x]) }));
+      const pieces = one.pieces?.map(piece => (typeof piece === "string" ? piece : [moved(piece[0]), ...piece.slice(1)]));
+      return { ...one, result: moved(one.result), groups, ...(pieces ? { pieces } : {}),
+        uses: list(one.uses), named: list(one.named), terms: list(one.terms) };
     }
 
     // The code of all entries of a line, of which Python wrote that of one in each group.
@@ -103,7 +120,7 @@ const program = (() => {
     // One entry of a line: its code, the numbers that it is computed from and those it adds up, as [block, offset], and
     // the pieces that it is shown as.
     entry(number, offset) {
-      const line = this.data.lines[number], { group, i, from, to } = line.entryAt[offset];
+      const line = this.lines[number], { group, i, from, to } = line.entryAt[offset];
       const find = place => {
         const register = placeOf(group.places[place], group.sizes, i), block = this.blockAt(register);
         return [block.number, register - block.start];
@@ -114,7 +131,7 @@ const program = (() => {
 
     // The block by whose index an array is shown: of a gradient that of its value, so that they are seen together.
     windowOf(number) {
-      this.ofValue ??= new Map(this.data.sends.flatMap(({ added, total, to }) => [[added, to], [total, to]]));
+      this.ofValue ??= new Map(this.sends.flatMap(({ added, total, to }) => [[added, to], [total, to]]));
       return this.ofValue.get(number) ?? number;
     }
 
@@ -135,7 +152,7 @@ const program = (() => {
 
     // The forward and the backward pass.
     run() {
-      const v = this.values, { lines, forward, sends } = this.data;
+      const v = this.values, { lines, sends, data: { forward } } = this;
       for (const line of forward) this.execute(lines[line].code, v);
       for (const send of sends) {
         for (const line of send.lines) this.execute(lines[line].code, v);
@@ -146,7 +163,7 @@ const program = (() => {
     }
     // One step of the optimizer: what it computes takes the place of the parameters and of what it remembers.
     update(rate) {
-      const { lines, update } = this.data;
+      const { lines, data: { update } } = this;
       this.values[update.rate] = rate;
       const moving = update.moves.filter(move => !move.data);
       for (const { lines: own } of moving) for (const line of own) this.execute(lines[line].code, this.values);
@@ -166,7 +183,7 @@ const program = (() => {
       this.noise = new Map();                  // by block
       const scratch = this.values.slice();
       for (const { lines, result } of this.nodes()) this.measure(lines, result, scratch);
-      for (const send of this.data.sends) {
+      for (const send of this.sends) {
         const own = send.lines.length ? this.noiseOf(send, scratch) : this.noise.get(send.added);
         const before = send.before >= 0 ? this.noise.get(send.before) : null;
         if (send.added !== send.total) this.noise.set(send.added, own);
@@ -178,8 +195,8 @@ const program = (() => {
       return this.shaken(lines, this.usedBy(lines), added, this.values, scratch, this.noise);
     }
     usedBy(lines) {                            // the blocks that some lines are computed from
-      const uses = new Set(lines.flatMap(line => this.data.lines[line].named));
-      for (const line of lines) uses.delete(this.data.lines[line].result);
+      const uses = new Set(lines.flatMap(line => this.lines[line].named));
+      for (const line of lines) uses.delete(this.lines[line].result);
       return [...uses];
     }
     nodes() {                                  // the lines of each node
@@ -188,7 +205,7 @@ const program = (() => {
       this.grouped = [];
       let lines = [];
       for (const line of this.data.forward) {
-        const { result } = this.data.lines[line];
+        const { result } = this.lines[line];
         lines.push(line);
         if (values.has(result)) { this.grouped.push({ lines, result }); lines = []; }
       }
@@ -235,7 +252,7 @@ const program = (() => {
             v[start + i] = x + times * shake(x, i, size, turn) * by;
           }
         }
-        for (const line of lines) this.execute(this.data.lines[line].code, v);
+        for (const line of lines) this.execute(this.lines[line].code, v);
         const here = this.read(result, v), there = this.read(result, from);
         for (let i = 0; i < moved.length; i++) {
           const by = Math.abs(here[i] - there[i]), lost = by !== by && Number.isFinite(there[i]);
@@ -267,7 +284,7 @@ const program = (() => {
       if (step.arrives >= 0) known(step.arrives);
       const sent = new Set([...step.ledgers.flat(2), ...step.sends.flat()]);
       for (const number of step.lines) {
-        const line = this.data.lines[number];
+        const line = this.lines[number];
         if (sent.has(line.result) || number === step.last) continue;
         this.execute(line.code, v);            // a line that a rule names
         if (line.named.every(block => this.blocks[block].size <= LARGEST_SHAKEN)) {

@@ -70,7 +70,7 @@ const whys = (page, isBad) => {
     for (const step of steps.filter(one => one.arrives >= 0 && !isBad(one.arrives))) {
       const place = step.sends.findIndex(([added]) => isBad(added));
       if (place < 0) continue;
-      const [added] = step.sends[place], line = step.lines.find(number => page.data.lines[number].result === added);
+      const [added] = step.sends[place], line = step.lines.find(number => page.lines[number].result === added);
       const numbers = line === undefined ? shown(added) : new lines.Spelling(page, step).text(line);
       const from = step.from.map(([name, block]) => `${name} = ${shown(block)}`).join(" and ");
       const told = `going back, the first is what ${step.name} sends to ${step.to[place]}: ${numbers}, with ${from}. ${at(step.of).remedy}`;
