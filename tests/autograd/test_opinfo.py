@@ -149,7 +149,12 @@ def clamp(x, min=None, max=None):
 
 
 def einsum(operands, equation):
-    return ag.einsum(equation, *operands)
+    """torch sums over the axes of `...` where the result has none; NumPy and ours refuse that."""
+    inputs, arrow, result = equation.partition("->")
+    if not arrow or "..." not in inputs or "..." in result:
+        return ag.einsum(equation, *operands)
+    out = ag.einsum(f"{inputs}->...{result}", *operands)
+    return out.sum(axis=tuple(range(out.ndim - len(result.strip()))))
 
 
 def tensordot(x, y, dims=2):
