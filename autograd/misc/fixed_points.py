@@ -1,4 +1,4 @@
-"""Where an iteration comes to rest, with a gradient: `fixed_point(f, a, x0, distance, tol)`.
+"""Where an iteration rests, with a gradient: `fixed_point(f, a, x0, distance, tol)`.
 
     sqrt = lambda a: fixed_point(lambda a: lambda x: 0.5 * (x + a / x), a, 1.0, lambda x, y: abs(x - y), 1e-9)
 """
@@ -23,7 +23,7 @@ def fixed_point(f: Callable[..., Any], a: Any, x0: Any, distance: Callable[..., 
 
 
 def _pull(ans: Any, f: Callable[..., Any], a: Any, x0: Any, distance: Callable[..., Any], tol: float) -> Any:
-    """dx/da = (1 - ∂f/∂x)⁻¹ · ∂f/∂a. What u = g + u · ∂f/∂x comes to is a fixed point, too; u · ∂f/∂a goes to a."""
+    """dx/da = (1 - ∂f/∂x)⁻¹ · ∂f/∂a. The limit of u = g + u · ∂f/∂x is a fixed point, too; u · ∂f/∂a goes to a."""
 
     def through(given: Any) -> Callable[[Any], Any]:
         a, x, g = given

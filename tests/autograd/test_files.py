@@ -58,7 +58,7 @@ def test_a_link_stays_a_link(what, tmp_path):
 
 @posix
 def test_a_device_is_written_to_and_stays(tmp_path):
-    command = "from pathlib import Path; from autograd import files; files.write_whole(Path('/dev/stdout'), b'yes')"
+    command = "from pathlib import Path; from autograd.saving.files import *; write_whole(Path('/dev/stdout'), b'yes')"
     answer = subprocess.run([sys.executable, "-c", command], capture_output=True, timeout=60)
     assert (answer.stdout, answer.stderr) == (b"yes", b"")
     os.mkfifo(tmp_path / "pipe")
@@ -70,7 +70,7 @@ def test_a_device_is_written_to_and_stays(tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from autograd import files
+from autograd.saving import files
 os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 files.write_whole(Path(sys.argv[1]), b"half")
 """

@@ -217,7 +217,7 @@ def functions() -> list[Case]:
     for reduction in ("mean", "sum", "none"):
         settings = {"reduction": reduction}
         for name, targets, extra in (
-            ("integers", CLASSES, {}),
+            ("whole numbers", CLASSES, {}),
             ("ignored", SKIPPED, {"ignore_index": -1}),
             ("smoothed", CLASSES, {"label_smoothing": 0.1}),
             ("ignored and smoothed", SKIPPED, {"ignore_index": -1, "label_smoothing": 0.1}),

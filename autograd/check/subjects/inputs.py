@@ -28,7 +28,7 @@ def inputs_of(f: Callable[..., Any]) -> tuple[Any, ...]:
     >>> inputs_of(product)
     Traceback (most recent call last):
         ...
-    autograd.check.inputs.NoInputs: x has no default; give check_inputs
+    autograd.check.subjects.inputs.NoInputs: x has no default; give check_inputs
     >>> product.check_inputs = {"x": 2.0}
     >>> inputs_of(product)
     (2.0, 3.0)
