@@ -90,8 +90,8 @@ def _applied(part: Listed | Apply, inputs: list[Written]) -> Written:
     if not part.symbol:
         settings = [f"{name}={value!r}" for name, value in part.settings.items()]
         return Written(f"{part.op}({', '.join([*(x.text for x in inputs), *settings])})")
-    if part.symbol == ".T":
-        return Written(f"{inputs[0].within(ATOM)}.T")
+    if part.symbol == ".T" or part.op == "getitem":
+        return Written(f"{inputs[0].within(ATOM)}{part.symbol}")
     if part.op == "neg":
         (x,) = inputs
         return Written(f"-{x.within(UNARY)}", UNARY) if x.number is None else _number(-x.number)

@@ -10,7 +10,7 @@ What can be called is what the table of ops has.
     product     =  unary { ("*" | "/" | "@" | nothing) unary }         2x is 2 * x
     unary       =  ("-" | "+") unary  |  power
     power       =  postfix [ ("**" | "^") unary ]
-    postfix     =  atom { ".T"  |  "." name "(" arguments ")" }
+    postfix     =  atom { ".T"  |  "." name "(" arguments ")"  |  "[" integer, ... "]" }
     atom        =  number  |  name  |  name "(" arguments ")"  |  "(" comparison ")"  |  "[" comparison, ... "]"
     arguments   =  { comparison | text | name "=" literal }, separated by commas
 """
@@ -146,8 +146,6 @@ class _Parser:
             return FormulaError(f"something must follow {last.text!r}", last.at, last.end)
         if token.text in ")]":
             return FormulaError(f"unmatched {token.text!r}", token.at)
-        if token.text == "[":
-            return FormulaError("a formula picks no entries out of a list: give them names, [a, b, c]", token.at)
         if token.text == "=":
             return FormulaError("a formula has no '=': write only what stands to the right of it", token.at)
         if token.kind in ("number", "text") and self.place and self.tokens[self.place - 1].kind != "symbol":
@@ -227,7 +225,10 @@ class _Parser:
 
     def postfix(self) -> None:
         self.atom()
-        while self.symbol() == ".":
+        while (symbol := self.symbol()) in (".", "["):
+            if symbol == "[":
+                self.index()
+                continue
             dot, name = self.take(), self.next
             if name.kind == "name" and name.text == "T":
                 self.take()
@@ -238,6 +239,26 @@ class _Parser:
             else:
                 after = f"cannot use {self.text[dot.at : name.end]!r}: after a dot comes T, or a function with brackets"
                 raise FormulaError(f"{after}, such as x.tanh()", dot.at, max(name.end, dot.end))
+
+    def index(self) -> None:
+        """`[1]` or `[0, -1]` after an array: one entry, or one row."""
+        bracket = self.take()
+        self.open.append(bracket)
+        found: list[int] = []
+        self.separated("]", lambda: found.append(self.integer()))
+        if not found:
+            raise FormulaError("which entry? Write its number, as in softmax(x)[1]", bracket.at)
+        settings = {"index": tuple(found) if len(found) > 1 else found[0]}
+        self.parts.append(Apply("getitem", 1, bracket.at, f"[{', '.join(map(str, found))}]", settings))
+
+    def integer(self) -> int:
+        sign = -1 if self.symbol() == "-" and self.take() else 1
+        token = self.next
+        if token.kind != "number" or not isinstance(number := _number(token), int):
+            said = "an entry is picked by integers, as in softmax(x)[1]"
+            raise FormulaError(said, token.at, max(token.end, token.at + 1))
+        self.take()
+        return sign * number
 
     def atom(self) -> None:
         token = self.next

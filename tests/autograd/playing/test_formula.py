@@ -58,6 +58,9 @@ UNDERSTOOD = {
     "sum([x, y], axis=0)": x + y,
     "einsum('i->', [x, y])": x + y,
     "[x, y] @ [y, z]": x * y + y * z,
+    "-log(softmax([x, y] @ [[x, y], [z, x]])[1])": math.log(1 + math.exp((x * x + y * z) - (x * y + y * x))),
+    "[[x, y], [z, x]].T[0][−1]^2": z**2,
+    "stack([x, y, z])[0] - [[x, y], [z, x]][1, 0]": x - z,
     "maximum(x, 1/2) * 2**10": x * 1024,
 }  # fmt: skip
 
@@ -109,6 +112,10 @@ REFUSED = [
     ("(" * 300 + "x" + ")" * 300, "nested too deeply", "("),
     ("x^" * 300 + "x", "nested too deeply", "x"),
     ("x+" * LONGEST + "x", "too long", None),
+    ("x[0]", "cannot be indexed", "[0]"),
+    ("[x, y][2]", "out of bounds", "[2]"),
+    ("[x, y][y]", "picked by integers", "y"),
+    ("[x, y][]", "which entry?", "["),
     ("fmax(x, y, z)", "fmax takes 2 inputs, as in fmax(x, y); got 3", "fmax"),
     ("broadcast_to(x, shape=(9999, 9999))", "entries at most", "broadcast_to"),
 ]  # fmt: skip
