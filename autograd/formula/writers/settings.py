@@ -125,7 +125,20 @@ def _index_part(part: Any, array_text: Any) -> str:
     return str(part).replace("-", MINUS)
 
 
+LONGEST_ARRAY = 24  # characters
+
+
 def short_array(array: Any) -> str:
-    """`[0, 2, 1]` of a short array, the shape of a long one."""
-    text = str(np.asarray(array).tolist()).replace("-", MINUS)
-    return text if len(text) <= 24 else f"{dimensions(np.shape(array))} array"
+    """`[0, 2, 1]` of a short array; of a long one the ends of its only row, `[17, 4, …, 25]`, or its shape. Indices of
+    a batch of one are those of its row: `weight[[0, 1]]` picks the rows of `weight[[[0, 1]]]`."""
+    array = np.asarray(array)
+    is_index = array.dtype.kind in "iu"
+    while is_index and array.ndim > 1 and len(array) == 1:
+        array = array[0]
+    numbers = array.tolist()
+    text = str(numbers).replace("-", MINUS)
+    if len(text) <= LONGEST_ARRAY:
+        return text
+    if array.ndim > 1 or not is_index:
+        return f"{dimensions(array.shape)} array"
+    return f"[{numbers[0]}, {numbers[1]}, …, {numbers[-1]}]".replace("-", MINUS)

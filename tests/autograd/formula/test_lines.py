@@ -368,4 +368,13 @@ def test_a_short_name_is_written_whole_inside_its_module():
     """`.weight` is for long paths: two modules' weights in one formula would both be called that."""
     gpt = nn.GPT(vocab_size=3, block_size=2, d_model=2, n_heads=1, n_layers=1, rng=0)
     readings = [one.reading for one in step(gpt(np.array([[0, 1]])).sum())]
-    assert readings[:2] == ["tokens = tokens.weight[[[0, 1]]]", "t1 = positions.weight[0:2]"]
+    assert readings[:2] == ["tokens = tokens.weight[[0, 1]]", "t1 = positions.weight[0:2]"]
+
+
+@pytest.mark.parametrize("index, written", [
+    ([[0, 1]], "[0, 1]"), ([[[2]]], "[2]"), ([[0, 1], [1, -1]], "[[0, 1], [1, −1]]"), ([], "[]"),
+    (range(10, 20), "[10, 11, …, 19]"), (np.zeros((2, 9), int), "2×9 array"),
+])  # fmt: skip
+def test_an_index_says_the_rows_that_it_picks(index, written):
+    weight = Value(np.ones((20, 2)), name="weight")
+    assert f"weight[{written}]" in str(step(weight[np.array(index, int)].sum())[0])
