@@ -54,7 +54,8 @@ def draw(
     fit         the box in which names and numbers must be readable: "slide", "page", "column", (width, height) in
                 pixels, "auto" (a slide or a page, whichever is clearer), or None, which folds nothing for room. A
                 picture that does not fit is folded until it does: what repeats is shown once, operands and parameters
-                go into the cards that use them, modules close
+                go into the cards that use them, modules close. What is then shown at less than half its size keeps the
+                two ends of the computation
     collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
                 ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False folds nothing. Nor
                 does a drawing with `edges` or a `max_nodes` of more than 300, unless `fit` is given

@@ -22,6 +22,7 @@ from autograd.formula.writers.pieces import plain_text, shown
 from autograd.gradients import edited_inputs
 from autograd.repeats import Repeat
 
+from .folding.words import accumulates
 from .groups import Folded
 from .options import Options
 from .scene import Edge, Legend
@@ -42,7 +43,8 @@ class Edges:
     def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, tooltips: bool) -> None:
         self._folded, self._names, self._options, self._tooltips = folded, names, options, tooltips
         self._nodes = nodes
-        self._inside: dict[Repeat, set[Value]] = {}  # the nodes of each repeat
+        self._pieces: dict[Repeat, dict[Value, int]] = {}  # the nodes of each repeat, with the numbers of their pieces
+        self._sums: dict[Value, bool] = {}  # does a node that stands for several stand for a running sum?
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
@@ -124,11 +126,15 @@ class Edges:
         stale = bool(edited_inputs(node))
         sent = _contributions(node, node.grad if self._options.wants_numbers and not stale else None)
         for index, x in enumerate(node.inputs):
-            if not isinstance(x, Value) or (tail := self._folded.key_of[x]) == head:
+            if not isinstance(x, Value):
                 continue
+            tail = self._folded.key_of[x]
             folded = head in self._folded.groups or tail in self._folded.groups
-            if (place := (tail, head, -1 if folded else index)) not in self._drawn:
-                back = any(x in self._made_in(run) for run in self._folded.runs_around(self._standing(node)))
+            place = (tail, head, -1 if folded else index)
+            if tail == head and not self._comes_back(node, x) and (folded or place not in self._drawn):
+                continue
+            if place not in self._drawn:
+                back = any(x in self._piece_of(run) for run in self._folded.runs_around(self._standing(node)))
                 style = "round" if back else "plain"
                 title = self._title(self._standing(node), self._standing(x), "") if self._tooltips else ""
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, style=style, title=title)
@@ -137,10 +143,28 @@ class Edges:
     def _standing(self, node: Value) -> Value:
         return self._folded.fold.representative[node]
 
-    def _made_in(self, run: Repeat) -> set[Value]:
-        if run not in self._inside:
-            self._inside[run] = {node for row in run.rows for node in row}
-        return self._inside[run]
+    def _piece_of(self, run: Repeat) -> dict[Value, int]:
+        if run not in self._pieces:
+            self._pieces[run] = {node: number for number, row in enumerate(run.rows) for node in row}
+        return self._pieces[run]
+
+    def _comes_back(self, node: Value, x: Value) -> bool:
+        """Does a card that is one piece, or part of one, read what the same card of an earlier piece made? Of a running
+        sum its Σ says so."""
+        key, first = self._folded.key_of[node], self._standing(node)
+        group = self._folded.groups.get(key)
+        members = [first] if group is None else (group.copies or [group])[0].members
+        for run in self._folded.runs_around(first):
+            pieces = self._piece_of(run)
+            apart = node in pieces and x in pieces and pieces[node] != pieces[x]
+            if apart and all(pieces.get(member) == 0 for member in members):
+                return not (self._standing(x) is first and self._is_running_sum(first))
+        return False
+
+    def _is_running_sum(self, first: Value) -> bool:
+        if first not in self._sums:
+            self._sums[first] = accumulates(self._folded, self._folded.members(first)) is not None
+        return self._sums[first]
 
     def _labels_of(self, node: Value, sent: list[Any]) -> list[Label | None]:
         if self._options.edges == "rule" and node.requires_grad:

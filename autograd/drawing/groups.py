@@ -63,17 +63,23 @@ def in_python(option: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class FoldNote:
-    """Says that the drawing folded on its own, and which options show more: (option, value, what it does)."""
+    """Says that the drawing folded on its own, and which `options` together show all: (option, value)."""
 
     nodes: int
     shown: int = 0  # cards; 0 if nodes are left out
     hidden: int = 0  # nodes that are left out
-    options: tuple[tuple[str, Any, str], ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
 
     def text(self, spelled: Spelling = in_python) -> str:
         did = f"{count(self.hidden)} of them left out" if self.hidden else f"shown folded to {count(self.shown)}"
-        helps = ", ".join(f"{spelled(option, value)} {what}" for option, value, what in self.options)
-        return f"{count(self.nodes)} nodes, {did}; {helps}"
+        helps = " with ".join(spelled(option, value) for option, value in self.options)
+        return f"{count(self.nodes)} nodes, {did}; {helps} {'draws' if self.hidden else 'opens'} them all"
+
+
+def what_opens(nodes: int, options: Options) -> tuple[tuple[str, Any], ...]:
+    """The options that give each of so many nodes a card of its own."""
+    folds: list[tuple[str, Any]] = [("collapse", False)] if options.collapse is not False else []
+    return (*folds, ("max_nodes", nodes)) if nodes > options.max_nodes else tuple(folds)
 
 
 @dataclass
@@ -182,7 +188,7 @@ def fold(
     folded = _grouped(nodes, found, chosen, keep, shared=options.stepping)
     most = min(options.max_nodes, rung.ends or options.max_nodes)
     if (rung.ends or options.collapse is not None) and folded.size > most and (hidden := _leave_out(folded, most)):
-        folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
+        folded.note = FoldNote(len(nodes), hidden=hidden, options=what_opens(len(nodes), options))
     return folded
 
 

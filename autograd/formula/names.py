@@ -85,7 +85,7 @@ class Names:
         self._invented: set[int] = set()  # ids of the nodes that have such a name
         self._patterns: dict[Any, Any] = {}
         self._spelled: set[int] = set()  # ids of nodes whose expression somebody else wrote
-        self._numbers: dict[tuple[int, int], str] = {}  # plain numbers that have names, by node and place
+        self._called: dict[tuple[int, int], str] = {}  # operands that have another name there, by node and place
         self._paths: dict[int, str] = {}  # of the calls around nodes that stand for several
         self._collect(list(nodes), {} if given is None else given, twin)
 
@@ -124,7 +124,7 @@ class Names:
         """The same names, with nothing read and no name made up yet."""
         twin = copy.copy(self)
         twin._names = {key: name for key, name in self._names.items() if key not in self._invented}
-        twin._texts, twin._stand_ins, twin._invented, twin._patterns, twin._numbers = {}, {}, set(), {}, {}
+        twin._texts, twin._stand_ins, twin._invented, twin._patterns, twin._called = {}, {}, set(), {}, {}
         twin._spelled, twin._paths = set(), {}
         twin._made_up = (f"t{number}" for number in itertools.count(1))
         twin._taken = set(self._given)
@@ -146,9 +146,14 @@ class Names:
         """Give the call around a node that stands for several a path that is true of all."""
         self._paths[id(node)] = path
 
-    def call_number(self, node: Value, place: int, name: str) -> None:
-        """Give a plain number a name where one formula stands for several nodes, whose numbers differ."""
-        self._numbers[id(node), place] = name
+    def call_operand(self, node: Value, place: int, name: str) -> None:
+        """Give an operand a name where one formula stands for several nodes, whose operands differ there."""
+        self._called[id(node), place] = name
+
+    @property
+    def in_use(self) -> frozenset[str]:
+        """All names that something has."""
+        return frozenset(self._taken)
 
     def read(self, nodes: Iterable[Value]) -> None:
         """Read all nodes that will be shown, in order: unnamed ones get their names before the first is written."""
@@ -186,11 +191,12 @@ class Names:
     def formula(self, node: Value) -> Expr:
         """How the node was made, as a formula of its operands."""
         assert node.op is not None
-        parts = [self.operand(x, node) for x in node.inputs]
-        for place, x in enumerate(node.inputs) if self._numbers else ():
-            if name := self._numbers.get((id(node), place)):
-                parts[place] = Expr(name, x)
-        return Expr.applied(node.op, parts, node.data)
+        return Expr.applied(node.op, [self.operand_at(node, place) for place in range(len(node.inputs))], node.data)
+
+    def operand_at(self, node: Value, place: int) -> Expr:
+        """The same of a node that may stand for several, whose operands at this place differ."""
+        name, x = self._called.get((id(node), place)), node.inputs[place]
+        return Expr(name, getattr(x, "_data", x)) if name else self.operand(x, node)
 
     def operand(self, x: Any, node: Value) -> Expr:
         """An operand of `node` in a formula: a symbol, a short formula in its place, or a plain number."""
@@ -225,14 +231,17 @@ class Names:
     def _rule(self, node: Value) -> tuple[tuple[str, Label] | None, ...]:
         """For each input the rule in full and on an edge."""
         assert node.op is not None
-        nested = any(self.nestable(x) or hold_of_name(self.operand_name(x, node)) < ATOM for x in node.inputs)
+        called = any((id(node), place) in self._called for place in range(len(node.inputs)))
+        nested = called or any(
+            self.nestable(x) or hold_of_name(self.operand_name(x, node)) < ATOM for x in node.inputs
+        )
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
         # Otherwise the text depends only on the op and on shapes, and a rule on large arrays takes a while.
         key = id(node) if nested else (id(node.op), tuple(map(shape_of, node.inputs)), absent, whole)
         texts = self._patterns.get(key)
         if texts is None:
-            inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
+            inputs = [self._in_rule(node, place, nested) for place in range(len(node.inputs))]
             texts = self._patterns[key] = self._pulled(node, inputs)
             self._kept.append(node)
         names = {} if nested else {_FIRST_MARK + i: self.operand_name(x, node) for i, x in enumerate(node.inputs)}
@@ -242,13 +251,14 @@ class Names:
 
         return tuple(text and (finished(text[0]).text, finished(text[1])) for text in texts)
 
-    def _in_rule(self, x: Any, node: Value, mark: int | None) -> Any:
+    def _in_rule(self, node: Value, place: int, nested: bool) -> Any:
         """An operand as the rule gets it; an integer stays a number, so that the rule can be simplified."""
+        x = node.inputs[place]
         if x is None:
             return None
-        if _is_whole(x):
+        if _is_whole(x) and (id(node), place) not in self._called:
             return int(x)
-        return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), getattr(x, "_data", x))
+        return self.operand_at(node, place) if nested else Expr(chr(_FIRST_MARK + place), getattr(x, "_data", x))
 
     @np.errstate(all="ignore")  # the text is needed for every input, also where its number is not
     def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:

@@ -3,7 +3,8 @@
     all open → repeats once → operands and parameters in the cards that use them → modules closed, the deepest first →
     the ends of the computation alone
 
-A picture fits if its names and numbers are readable in its box: 9 px or more.
+A picture fits if its names and numbers are readable in its box: 9 px or more. Nothing is left out of one that
+is shown at half of its size or more.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 from autograd.engine import Value
 
-from ..groups import OPEN, FoldNote, Rung, deepest
+from ..groups import OPEN, FoldNote, Rung, deepest, what_opens
 from ..layout.arrange import GRAPHVIZ_MOST, arrange
 from ..layout.geometry import Placement
 from ..layout.measure import measure
@@ -23,6 +24,7 @@ from ..reader import Reader
 from ..scene import Scene
 
 READABLE = 9 / 13  # of its natural size: names and numbers are 9 px high, captions 8
+LEGIBLE = 1 / 2  # of its natural size: of a picture so large nothing is left out
 SLIDE, PAGE, COLUMN = (1240, 590), (850, 1100), (420, 1100)  # what a slide, a page, a column leave for a picture
 BOXES = {"auto": (SLIDE, PAGE), "slide": (SLIDE,), "page": (PAGE,), "column": (COLUMN,), None: ()}
 MOST_CARDS = 90  # that are laid out to see whether they fit
@@ -51,12 +53,15 @@ def fitted(
     """The first rung whose picture fits, else the one that comes nearest."""
     boxes = boxes_of(options.fit)
     base = Reader(source, options)
+    all_nodes = len(base.nodes)
     sizes: list[int] = []
     best: tuple[float, Reader, Scene, Placement | None] | None = None
     least: Reader | None = None  # of those with too many cards to lay out
     for rung in _rungs(base):
-        if rung == OPEN and boxes and len(base.nodes) > OPENED_UP_TO:
+        if rung == OPEN and boxes and all_nodes > OPENED_UP_TO:
             continue
+        if rung.ends and best is not None and best[0] >= LEGIBLE:
+            break
         base = base if base.rung.collapse == rung.collapse else Reader(source, options, rung=rung)
         reader = Reader(source, options, rung=rung, base=base)
         cards = reader.folded.size
@@ -66,7 +71,7 @@ def fitted(
         if cards > most or (cards in sizes and not rung.tucked):
             continue
         sizes.append(cards)
-        scene = _noted(reader, reader.scene())
+        scene = _noted(reader, reader.scene(), all_nodes)
         if not boxes:
             return reader, *_turned(scene, options, engine)
         for direction in [scene.direction] if options.direction else _directions(scene, boxes):
@@ -82,7 +87,7 @@ def fitted(
     if best is not None:
         return best[1:]
     reader = least or Reader(source, options, rung=Rung(ends=options.max_nodes), base=base)
-    return reader, _noted(reader, reader.scene()), None
+    return reader, _noted(reader, reader.scene(), all_nodes), None
 
 
 def _turned(scene: Scene, options: Options, engine: str | None) -> tuple[Scene, Placement | None]:
@@ -110,14 +115,15 @@ def _rungs(base: Reader) -> Iterator[Rung]:
             yield Rung(repeats=True, collapse=min(depths, default=None), tucked=tucks[-1], ends=ends)
 
 
-def _noted(reader: Reader, scene: Scene) -> Scene:
-    """The scene with a line that says how it was folded, and what opens it."""
-    rung, folded = reader.rung, reader.folded
-    if folded.note is None and (rung.repeats or rung.collapse) and reader.options.collapse is None:
-        opens: list[tuple[str, Any, str]] = [("collapse", False, "opens them all")]
-        folded.note = FoldNote(len(reader.nodes), shown=len(scene.cards), options=tuple(opens))
-        scene = replace(scene, notes=reader.notes())
-    return scene
+def _noted(reader: Reader, scene: Scene, all_nodes: int) -> Scene:
+    """The scene with a line that says how it was folded, and what opens it: so many nodes."""
+    rung, note = reader.rung, reader.folded.note
+    if note is None and (rung.repeats or rung.collapse) and reader.options.collapse is None:
+        note = FoldNote(len(reader.nodes), shown=len(scene.cards))
+    if note is None:
+        return scene
+    reader.folded.note = replace(note, options=what_opens(all_nodes, reader.options))
+    return replace(scene, notes=reader.notes())
 
 
 def _directions(scene: Scene, boxes: Sequence[tuple[float, float]]) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from autograd.formula.text import mono_width, sans_width
 
-from ..scene import Frame, Scene
+from ..scene import Edge, Frame, Scene
 from . import layered
 from .geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
 from .graphviz import GraphvizMissing, solve_with_graphviz
@@ -30,6 +30,8 @@ LABEL_SIZE, LABEL_HEIGHT = CAPTION, 16
 MARGIN, FRAME_MARGIN = 14, 26
 FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
 FRAME_TEXT = 12
+LOOP_END, LOOP_LENGTH = 10, 50  # of an edge from a card to itself: from the card's end, and along its side
+LOOP = ((0, 0), (0, 25), (1, 25), (1, 0))  # its points: at which end, and how far away from the card
 CLUSTER_TRIES = 4
 AT_ONCE = 32  # places of a label that are looked at together, the nearest first
 LABEL_ROUNDS = 2  # a label that stood in another's way may have moved by the second
@@ -45,6 +47,8 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
         other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
         if _disorder(other[0], problem) < disorder:
             solved, borders = other
+    own = {edge.key: _own_loop(solved.boxes[edge.head], scene.direction) for edge in scene.edges if _is_loop(edge)}
+    solved = replace(solved, curves=solved.curves | own)
     rooms = {arc.key: arc.label for arc in problem.arcs if arc.label}
     names = [name_patch(frame, borders[frame.key]) for frame in scene.frames if frame.key in borders]
     labels = _on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
@@ -121,6 +125,8 @@ def _arcs(scene: Scene) -> list[Arc]:
     with_own: set[str] = set().union(*(users for users in heads.values() if len(users) == 1))
     arcs = []
     for edge in scene.edges:
+        if _is_loop(edge):
+            continue
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
         enters, leaves = frames[edge.head] - frames[edge.tail], frames[edge.tail] - frames[edge.head]
@@ -132,6 +138,22 @@ def _arcs(scene: Scene) -> list[Arc]:
         label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
         arcs.append(Arc(edge.key, edge.tail, edge.head, weight, length, label, edge.style == "round"))
     return arcs
+
+
+def _is_loop(edge: Edge) -> bool:
+    """From a card back to itself."""
+    return edge.tail == edge.head
+
+
+def _own_loop(box: Box, direction: str) -> Curve:
+    """Beside a card, against the flow, from near its end to near its beginning: engines need not know of it."""
+    side = box.width if direction == "LR" else box.height
+    ends = [LOOP_END, LOOP_END + min(LOOP_LENGTH, side - 2 * LOOP_END)]
+    if direction == "LR":
+        start, first, second, end = ((box.right - ends[i], box.y - room) for i, room in LOOP)
+    else:
+        start, first, second, end = ((box.right + room, box.bottom - ends[i]) for i, room in LOOP)
+    return Curve((start, first, second, end), start, end)
 
 
 def _solve(problem: Problem, engine: str | None) -> Placement:

@@ -38,6 +38,7 @@ LONGEST_SETTING = 40  # characters of an index or another setting
 
 _BRACKETS = re.compile(r"\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}")
 _OPERATOR = re.compile(f"[-{MINUS}+*/@^%×·⊙÷<>=≤≥≠]")
+_SUM_SIGN = "Σ "  # before what is summed
 
 
 class Writer:
@@ -295,7 +296,7 @@ def hold_of_name(name: str) -> int:
     """How tightly a name holds together: one such as `a-b` needs brackets beside an operator, `f(a-b)` does not."""
     while (inside := _BRACKETS.sub("", name)) != name:
         name = inside
-    if _OPERATOR.search(name, 1):
+    if _OPERATOR.search(name, 1) or _SUM_SIGN in name:
         return SAID
     return SIGN if _OPERATOR.match(name) else ATOM
 

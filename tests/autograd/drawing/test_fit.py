@@ -11,8 +11,9 @@ import pytest
 import autograd as ag
 import nn
 from autograd import Value, draw, scope
-from autograd.drawing.folding.fit import COLUMN, PAGE, READABLE, SLIDE
+from autograd.drawing.folding.fit import COLUMN, LEGIBLE, PAGE, READABLE, SLIDE
 from autograd.drawing.groups import Rung, class_name
+from autograd.drawing.layout.geometry import Box
 from autograd.drawing.layout.measure import CAPTION, INFO, NUMBER, measure
 from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
@@ -242,6 +243,99 @@ def test_a_loop_shows_its_first_step_and_the_value_that_goes_round(drawn):
     assert cards(drawing)["y0"].key not in frame.members and cards(drawing)["k"].key in frame.members
 
 
+def recurrence(steps):
+    """Two states that start from a plain 0, as people write them; biases with the letter of plain numbers."""
+    names = ["wx0", "wx1", "wh00", "wh01", "wh10", "wh11", "c0", "c1"]
+    w = {name: Value(0.1 * (i + 1), name=name) for i, name in enumerate(names)}
+    h = [0.0, 0.0]
+    for t in range(steps):
+        h = [ag.tanh(w[f"wx{i}"] * (0.1 * t) + w[f"wh{i}0"] * h[0] + w[f"wh{i}1"] * h[1] + w[f"c{i}"])
+             for i in range(2)]  # fmt: skip
+    return finished(h[0] + h[1], "y")
+
+
+def back_edges(drawing):
+    """From which to which card an earlier piece's value goes, by what the cards are called."""
+    called = {card.key: card.name or card.expression for card in drawing.scene.cards}
+    return {(called[edge.tail], called[edge.head]) for edge in drawing.scene.edges if edge.style == "round"}
+
+
+@pytest.mark.parametrize("engine", [None, "layered"])
+@pytest.mark.parametrize("direction", ["LR", "TB"])
+def test_a_value_that_goes_round_into_its_own_card_has_an_edge_to_itself(engine, direction):
+    a, x = Value(7.0, name="a"), Value(3.0, name="x0")
+    for _ in range(5):
+        x = x - 0.1 * (x * x - a)
+    drawing = draw(x, engine=engine, direction=direction, detail="full")
+    assert back_edges(drawing) == {("xᵢ", "xᵢ"), ("xᵢ", "xᵢ₋₁ * xᵢ₋₁")}
+    (own,) = (edge for edge in drawing.scene.edges if edge.tail == edge.head)
+    curve, box = drawing.placement.curves[own.key], drawing.placement.boxes[own.head]
+    middle = curve.samples()[12]
+    outside = box.y - middle[1] if direction == "LR" else middle[0] - box.right
+    assert 10 < outside < 20 and all(box.grown(0.1).touches(Box(*tip, 0, 0)) for tip in (curve.tail, curve.head))
+    assert f'data-tail="{own.tail}" data-head="{own.tail}"' in drawing.svg
+    assert f"{own.tail} -> {own.tail} " in drawing.dot
+    written = {card.expression for card in drawing.scene.cards}
+    assert "xᵢ₋₁ − t1" in written and not any("x0" in text for text in written)
+
+
+def test_residual_chains_go_round(drawn):
+    r, h = np.random.default_rng(0), Value(np.ones((2, 3)), name="x", requires_grad=False)
+    for i in range(6):
+        h = h + ag.tanh(h @ Value(r.normal(size=(3, 3)), name=f"W{i}"))
+    drawing = draw(finished(h.sum()))
+    assert ("xᵢ", "xᵢ") in back_edges(drawing) and "xᵢ₋₁ + tanh(xᵢ₋₁ @ Wᵢ)" in cards(drawing)["xᵢ"].expression
+    assert ("blocks[i]", "blocks[i]") in back_edges(drawn("residual_blocks"))
+    assert cards(drawn("residual_blocks"))["blocks[i]"].expression.startswith("blocks[i−1] + ")
+    assert back_edges(draw(gpt(4), collapse=1)) == {("blocks[0…3]", "blocks[0…3]")}
+    for name in ("mlp_on_3", "line_of_8_points", "attention_of_4_heads"):  # side by side, or summed
+        assert not any(tail == head for tail, head in back_edges(drawn(name)))
+
+
+def test_a_loop_that_starts_from_0_says_so_of_its_first_step_alone():
+    drawing = draw(recurrence(7), detail="full")
+    written = {card.name: card.expression for card in drawing.scene.cards if card.name}
+    assert written["t3"] == "wx1 * dᵢ + wh10 * hᵢ₋₁" and not any("* 0" in text for text in written.values())
+    assert {("hᵢ", "wh00 * hᵢ₋₁"), ("sᵢ", "wh01 * sᵢ₋₁")} <= back_edges(drawing)
+
+
+def test_invented_names_are_no_name_s_stem():
+    drawing = draw(recurrence(7))
+    (told,) = {row.caption for card in drawing.scene.cards for row in card.rows if row.caption.endswith("ᵢ")}
+    assert told == "dᵢ" and {"c0", "c1"} <= cards(drawing).keys()  # c is taken, h and s are not
+
+
+def test_a_column_leaves_nothing_out_that_a_fold_shows_slightly_smaller():
+    root = recurrence(7)
+    column, whole = draw(root, fit="column"), draw(root, fit="column", collapse=False)
+    assert not any(card.key == "rest" for card in column.scene.cards) and scale(column, COLUMN) >= LEGIBLE
+    assert column.scene.notes == ("107 nodes, shown folded to 7; collapse=False opens them all",)
+    assert len(whole.scene.cards) == 107
+
+
+@pytest.mark.parametrize("fit", ["auto", "column", None])
+def test_what_a_note_advises_shows_all(fit):
+    for root in (recurrence(7), tangle(120, 1), recurrence(30)):
+        for note in draw(root, fit=fit).scene.notes:
+            advised = eval(f"dict({note.split('; ')[1].rsplit(' ', 3)[0].replace(' with ', ', ')})")
+            everything = draw(root, fit=fit, **advised)
+            assert len(everything.scene.cards) == len(everything.reader.nodes) and not everything.scene.notes
+
+
+def test_it_is_clear_what_a_sum_sums():
+    w, loss = [Value(0.1 * i) for i in range(4)], 0
+    for s in range(6):
+        loss = loss + (sum(ag.tanh(w[i] * (0.2 * i + s)) for i in range(4)) - 0.3 * s) ** 2
+    written = {card.expression for card in draw(finished(loss)).scene.cards}
+    assert {"Σ tanh(wᵢ * cᵢ)", "(Σ tanh(wᵢ * cᵢ)) − dᵢ", "Σ (t1 ** 2)"} <= written
+    loss = 0
+    for s in range(9):
+        t = sum(x * x for x in w)
+        loss = loss + (t - 0.3 * s) ** 2
+    written = " ".join(card.expression for card in draw(finished(loss), fit="column").scene.cards)
+    assert "((Σ wᵢ * wᵢ) − cᵢ) ** 2" in written
+
+
 def test_the_flow_along_an_edge_of_a_fold_is_that_of_all_pieces():
     root = euler(12)
     drawing = draw(root, flow=True, fit="page")
@@ -249,9 +343,10 @@ def test_the_flow_along_an_edge_of_a_fold_is_that_of_all_pieces():
     sums = [node for node in drawing.reader.nodes if node.op is not None and node.op.name == "add"]
     assert told["t1 → y"] == pytest.approx(math.hypot(*(node.grad for node in sums)), rel=6e-3)
     products = [node.inputs[1].inputs[1] for node in sums]
-    assert told["−k * y0 * y0 → t1"] == pytest.approx(math.hypot(*(node.grad for node in products)), rel=6e-3)
+    assert told["−k * yᵢ₋₁ * yᵢ₋₁ → t1"] == pytest.approx(math.hypot(*(node.grad for node in products)), rel=6e-3)
     back = [edge for edge in drawing.scene.edges if edge.style == "round"]
-    assert len(back) == 2 and all(edge.flow and edge.title.startswith("y → ") for edge in back)
+    assert len(back) == 3 and all(edge.flow and edge.title.startswith("y → ") for edge in back)
+    assert told["y → y"] == pytest.approx(math.hypot(*(node.grad for node in sums[1:])), rel=6e-3)
     assert not drawing.scene.legend.has_undirected
 
 
@@ -326,7 +421,7 @@ def test_two_values_that_a_recurrence_starts_from_stay_two():
         a, b = b, a + b * 0.5
     found = cards(draw(finished(b, "f")))
     assert rows(found["f0"])["value"] == "1" and rows(found["f1"])["value"] == "2"
-    assert found["f"].expression == "f0 + f1 * 0.5"
+    assert found["f"].expression == "fᵢ₋₂ + fᵢ₋₁ * 0.5"
 
 
 def test_each_index_that_varies_has_its_own_letter(drawn):
@@ -359,7 +454,7 @@ def test_small_graphs_stay_as_they_are(drawn):
 def test_boxes():
     root = ZOO["lstm_20"]()
     for fit, box in (("slide", SLIDE), ("page", PAGE), ("column", COLUMN), ((500, 500), (500, 500))):
-        assert scale(draw(root, fit=fit), box) >= (READABLE if fit != "column" else 0.5)
+        assert scale(draw(root, fit=fit), box) >= (READABLE if fit in ("slide", "page") else LEGIBLE)
     whole = draw(ZOO["rnn_without_names"](), fit=None)
     assert len(whole.scene.cards) > 40 and not whole.scene.notes and "fit=" in whole.advice
     for fit in ("poster", (1,), (0, 5), 3):

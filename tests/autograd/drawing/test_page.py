@@ -68,7 +68,7 @@ def gpt_page(gpt_drawing):
 def test_it_begins_with_the_drawing_itself(drive, gpt_page):
     result = drive(gpt_page, "return {names: names(), edges: document.querySelectorAll('.hg-edge').length};")
     assert result["names"] == ["tokens", "positions", "blocks[0…2]", "norm", "head", "loss", "ids", "targets"]
-    assert result["edges"] == 7
+    assert result["edges"] == 8  # one goes from the blocks back to the blocks
 
 
 def test_clicking_a_module_opens_it_and_clicking_its_frame_closes_it(drive, gpt_page):
