@@ -24,6 +24,7 @@ class About:
     """What a learner should know about an op.
 
     rule    its rule in words, one sentence
+    derived the rule from the definition, line by line
     small   why a gradient becomes small in it: a sentence, cases of its numbers (`Case`), or a function of
             a `Passage` that reads a sentence off the numbers; a live page cannot ask that one again
     bad     what to do where its result or its slope is infinite or NaN
@@ -34,6 +35,7 @@ class About:
     """
 
     rule: str = ""
+    derived: tuple[str, ...] = ()
     small: str | tuple[Any, ...] | Callable[[Any], str] = ""
     bad: str = ""
     total: float | None = None

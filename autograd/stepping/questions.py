@@ -229,6 +229,13 @@ def in_words(step: Step) -> str:
     return step.twin.op.about.rule if step.twin.op is not None and step.module is None else ""
 
 
+def why_this_rule(step: Step) -> list[str]:
+    """The rule of a backward step in words, and where its block has it, from the definition, line by line."""
+    if step.kind != BACKWARD or step.module is not None or step.twin.op is None or not step.twin.op.about.rule:
+        return []
+    return [step.twin.op.about.rule, *step.twin.op.about.derived]
+
+
 def asked_of(step: Step, mark: Callable[[str], str] = str) -> str:
     """What a reader may guess before a step is shown; `mark` writes the names in it."""
     if step.kind != BACKWARD:

@@ -124,6 +124,10 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", normalize=_
                 batch="align",
                 about=About(rule="Layer norm subtracts each row's mean and divides by its spread, so the gradient "
                                  "loses those two directions as well.",
+                            derived=("z = (x − μ) / s, with μ = mean(x) and s = √(mean((x − μ)²) + eps), whose slopes "
+                                     "are ∂μ/∂x_i = 1/n and ∂s/∂x_i = z_i/n in a row of n.",
+                                     "So ∂z_j/∂x_i = ([i = j] − 1/n − z_i z_j/n) / s, and h = gamma · g arrives at z.",
+                                     "∂L/∂x_i = Σ_j h_j ∂z_j/∂x_i = (h_i − mean(h) − z_i mean(h z)) / s"),
                             small=normalised, slope_total=0.0, slips=(
                                 Slip("layer norm without its mean terms",
                                      "A row's mean and spread depend on every entry: their part is subtracted.",

@@ -73,6 +73,9 @@ softmax = Op("softmax", "softmax(x, axis=axis)", normalize=along("softmax"),
              samples=ROWS, batch="align",
              about=About(rule="Probabilities share one total: each entry gets its own gradient minus the row's "
                               "average gradient, times its probability.",
+                         derived=("p_j = exp(x_j) / Σ_k exp(x_k), so ∂p_j/∂x_i = p_j ([i = j] − p_i), [i = j] 1 or 0.",
+                                  "∂L/∂x_i = Σ_j g_j ∂p_j/∂x_i = g_i p_i − Σ_j g_j p_j p_i",
+                                  "= p_i (g_i − Σ_j g_j p_j)"),
                          small=probabilities, total=1.0, slope_total=0.0, slips=(
                              Slip("softmax's diagonal only",
                                   "Every probability depends on every score: the others' gradients come in through the "
@@ -134,6 +137,9 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", normalize=along("lo
                  definition=lambda x, axis=-1: log(_softmax_defined(x, axis)), lower=_log_softmax_lowered,
                  samples=ROWS, batch="align",
                  about=About(rule="Each entry gets its gradient minus its probability's share of the row's total.",
+                             derived=("y_j = x_j − log Σ_k exp(x_k), and the logarithm has the slope p = softmax(x).",
+                                      "So ∂y_j/∂x_i is 1 − p_i if i = j, else −p_i.",
+                                      "∂L/∂x_i = Σ_j g_j ∂y_j/∂x_i = g_i − p_i Σ_j g_j"),
                              small=probabilities, slope_total=0.0),
                  doc="log(softmax(x)), without overflow or loss of digits.")
 
@@ -370,5 +376,8 @@ cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=re
                             Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2),
                             Sample("2,3", _TARGETS, reduction="sum", ignore_index=0)], loss=True,
                    about=About(rule="What the model said minus what was true: the probability, less 1 at the target.",
+                               derived=("A row's loss is −log P_t = log Σ_k exp(x_k) − x_t, where t is its target.",
+                                        "Its slope in x_i: exp(x_i) / Σ_k exp(x_k), which is P_i, less 1 if i = t.",
+                                        "That is P − onehot(t); a mean of N rows divides it by N."),
                                slope_total=0.0),
                    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")

@@ -224,7 +224,7 @@ class Player:
         if step is None:
             self.note = "nothing has happened yet; → does the first step"
             return
-        answers = [questions.why_now(self.stepper, step)]
+        answers = [*questions.why_this_rule(step), questions.why_now(self.stepper, step)]
         for contribution in step.contributions:
             answers += [questions.why_plus(self.stepper, contribution.twin), questions.why_sent_little(contribution)]
         self.note = "\n".join(dict.fromkeys(answer for answer in answers if answer))

@@ -317,9 +317,9 @@ class Panels:
     def _explanations(self, step: Step) -> str:
         answers = [("why now?", questions.why_now(self.stepper, step))]
         if step.kind == BACKWARD:
-            words = questions.in_words(step)
-            if words:
-                answers.insert(0, ("why this rule?", words))
+            rule = questions.why_this_rule(step)
+            if rule:
+                answers.insert(0, ("why this rule?", "\n".join(rule)))
             for contribution in step.contributions:
                 if contribution.paths > 1 and contribution.path > 1:
                     text = questions.why_plus(self.stepper, contribution.twin).removeprefix("Why +=: ")
@@ -404,7 +404,8 @@ def _slips(contribution: Contribution) -> list[tuple[str, Any]]:
 
 
 def _question(question: str, answer: str, marks: str = "") -> str:
-    return f"<details{marks}><summary>{question}</summary><p>{xml(answer)}</p></details>"
+    written = "<br>".join(map(xml, answer.split("\n")))
+    return f"<details{marks}><summary>{question}</summary><p>{written}</p></details>"
 
 
 def _is_wide(now: Contribution) -> bool:

@@ -5,7 +5,10 @@ import pytest
 
 import autograd as ag
 from autograd import Value, explain, step
+from autograd.formula.text import xml
 from autograd.stepping import questions as why
+from autograd.stepping.faces.terminal import Player
+from autograd.stepping.page.panel import Panels
 
 
 @pytest.fixture
@@ -250,3 +253,45 @@ def test_no_op_is_blamed_for_what_is_rounding_noise():
     assert len(noise) == 3
     for sent in noise:
         assert not np.any(sent.added.value) and "slope" not in why.why_sent_little(sent)
+
+
+def _rows(x):
+    exponentials = np.exp(x)
+    p = exponentials / exponentials.sum()
+    s = np.sqrt(x.var() + 1e-5)
+    return p, (x - x.mean()) / s, s
+
+
+# The last line of each derivation, and the slopes ∂out_j/∂x_i in it, beside what backward() gives.
+DERIVED = {
+    "softmax": ("= p_i (g_i − Σ_j g_j p_j)", lambda p, z, s, one: p[:, None] * (one - p),
+                lambda p, z, s, g: p * (g - g @ p)),
+    "log_softmax": ("g_i − p_i Σ_j g_j", lambda p, z, s, one: one - p, lambda p, z, s, g: g - p * g.sum()),
+    "layer_norm": ("(h_i − mean(h) − z_i mean(h z)) / s",
+                   lambda p, z, s, one: (one - 1 / len(z) - np.outer(z, z) / len(z)) / s,
+                   lambda p, z, s, g: (g - g.mean() - z * (g * z).mean()) / s),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_rule_is_derived_from_its_definition(name):
+    written, slopes, rule = DERIVED[name]
+    x, g = Value([0.3, -1.2, 0.8, 2.0], name="x"), np.array([1.0, -0.5, 2.0, 0.25])
+    ones = (Value(np.ones(4)), Value(np.zeros(4))) if name == "layer_norm" else ()
+    steps = step((ag.OPS[name](x, *ones) * g).sum())
+    gradient = steps.walk.gradient(steps.twin(x))
+    parts, made = _rows(x.data), next(one for one in steps if one.kind == "backward" and one.twin.op.name == name)
+    first, *derived = why.why_this_rule(made)
+    assert first.endswith(".") and len(derived) == 3 and derived[-1].endswith(written)
+    np.testing.assert_allclose(rule(*parts, g), gradient, rtol=1e-9)
+    np.testing.assert_allclose(g @ slopes(*parts, np.eye(4)), gradient, rtol=1e-9)
+    assert "<br>".join(map(xml, derived)) in Panels(steps).panel(made)
+
+
+def test_the_terminal_derives_a_rule():
+    logits = Value([[0.3, -1.2, 0.8]], name="logits")
+    steps = step(ag.cross_entropy(logits, [2]))
+    steps.goto(len(steps) - 1)
+    player = Player(steps, ask=lambda prompt: "", read_key=lambda: "q")
+    player.do_why()
+    assert "That is P − onehot(t)" in player.note and player.note.count("\n") >= 4
