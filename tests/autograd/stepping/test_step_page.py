@@ -414,7 +414,7 @@ def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
             ag.tanh(sum(Value(float(w), name=f"w{layer}") * x for w, x in zip(rng.normal(size=8), hidden)))
             for _ in range(10)
         ]
-    steps = step(sum(hidden))
+    steps = step(sum(hidden), collapse=False)
     assert 900 <= len(steps) <= 1100
     path = tmp_path / "thousand.html"
     steps.save(path)
