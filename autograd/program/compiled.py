@@ -286,4 +286,4 @@ class Compiled:
 def _as_number(x: Any) -> Any:
     """What a compiled function gives inside of a function that is traced."""
     value = unwrapped(x)
-    return Number(modes.tracer.detached(value)) if isinstance(value, Value) else x
+    return modes.tracer._number(value) if isinstance(value, Value) else x

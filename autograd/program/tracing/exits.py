@@ -33,7 +33,7 @@ from autograd.op import OPS
 
 EXITS = {
     # read as plain numbers: an op
-    ".data": "number", ".numpy()": "number", ".tolist()": "numbers", "item()": "float", "detach()": "detached",
+    ".data": "number", ".numpy()": "array", ".tolist()": "numbers", "item()": "float", "detach()": "detached",
     "copy": "detached",
     # decided in Python: a guard
     "bool(v)": "truth", "in": "truth", "int(v)": "integer", "an index": "index",
@@ -190,11 +190,16 @@ class Tracer:
     def _number(self, value: Value) -> Any:
         from .numbers import Number
 
+        return Number(self.detached(value), weak=value._data.__class__ in (float, bool))
+
+    def _array(self, value: Value) -> Any:
+        from .numbers import Number
+
         return Number(self.detached(value))
 
     def _float(self, value: Value) -> Any:
-        number = self._number(value).reshape(())
-        return number if number.dtype == np.float64 else number.astype(np.float64)
+        number = self._array(value).reshape(()) if value.shape else self._array(value)
+        return (number if number.dtype == np.float64 else number.astype(np.float64)).item()
 
     def _numbers(self, value: Value) -> Any:
         return self._number(value).tolist()
@@ -309,7 +314,7 @@ class Tracer:
 
 
 _KINDS: dict[str, Callable[[Tracer, Value], Any]] = {
-    "number": Tracer._number, "float": Tracer._float, "numbers": Tracer._numbers, "detached": Tracer.detached,
+    "number": Tracer._number, "array": Tracer._array, "float": Tracer._float, "numbers": Tracer._numbers, "detached": Tracer.detached,
     "truth": Tracer._truth, "integer": Tracer._integer,
     "index": Tracer._index,
     "text": Tracer._text,

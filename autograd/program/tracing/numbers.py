@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,20 @@ from autograd.op import OPERATORS, OPS, Op, apply
 from autograd.ops import rounding
 from autograd.ops.indexing import rows
 
-from .exits import refusal
+from .exits import leaf, refusal
 
 
 class Number:
-    """A number, or an array of them, without a gradient, that a program computes at each call."""
+    """A number, or an array of them, without a gradient, that a program computes at each call.
 
-    __slots__ = ("value",)
+    weak  whether it is a number of Python in an ordinary call: beside another it has no precision of its own
+    """
+
+    __slots__ = ("value", "weak")
     __array_priority__ = 2000.0
 
-    def __init__(self, value: Value) -> None:
-        self.value = value
+    def __init__(self, value: Value, weak: bool = False) -> None:
+        self.value, self.weak = value, weak
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Any:
@@ -44,7 +47,12 @@ class Number:
 
     # --- shapes and types: no exit --------------------------------------------------------------------------
 
-    __class__ = property(lambda self: np.ndarray if self.shape else self.dtype.type)
+    @property
+    def __class__(self) -> Any:
+        if self.shape:
+            return np.ndarray
+        return _Float if self.weak and self.dtype == np.float64 else self.dtype.type
+
     shape = property(lambda self: self.value.shape)
     ndim = property(lambda self: self.value.ndim)
     size = property(lambda self: self.value.size)
@@ -81,8 +89,9 @@ class Number:
     def item(self, *index: int) -> Any:
         """As Python's number: a float has 64 bits, also that of a float32."""
         number = self if index or not self.shape else self.reshape(())
-        number = number[index] if len(index) > 1 else number.reshape(-1)[index[0]] if index else number
-        return number.astype(np.float64) if number.dtype in (np.float32, np.float16) else number
+        number = number[index] if len(index) > 1 else number.flatten()[index[0]] if index else number
+        number = number.astype(np.float64) if number.dtype in (np.float32, np.float16) else number
+        return Number(number.value, weak=True)
 
     def copy(self, order: str = "C") -> Any:
         return self
@@ -95,16 +104,16 @@ class Number:
         return _number(apply(OPS["astype"].bind({"dtype": np.dtype(dtype).name}), (self.value,)))
 
     def flatten(self, order: str = "C") -> Any:
-        return self.reshape(-1)
+        return _number(OPS["reshape"](self.value, (-1,)))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return self.round() if digits is None else self.round(digits)
+        return Number(self.value.round() if digits is None else self.value.round(digits), self.weak)
 
     def __neg__(self) -> Any:
-        return _number(OPS["neg"](self.value))
+        return Number(OPS["neg"](self.value), self.weak)
 
     def __abs__(self) -> Any:
-        return _number(OPS["abs"](self.value))
+        return Number(OPS["abs"](self.value), self.weak)
 
     def __pos__(self) -> Any:
         return self
@@ -182,6 +191,10 @@ class Number:
         return text if modes.tracer is None else (modes.tracer.leave(self.value, "text") or str)(text)
 
 
+class _Float(float):
+    """What a Python float of a trace is to `isinstance`. It is not `float`, which our ops take for a plain number."""
+
+
 _IN_PLACE = frozenset(("fill", "sort", "partition", "put", "resize", "setflags", "itemset", "byteswap"))
 
 
@@ -224,11 +237,37 @@ def _applied(op: Op, *inputs: Any) -> Any:
     return apply(op, inputs)
 
 
+def is_weak(x: Any) -> bool:
+    """Whether it is a number of Python, also one that the program computes."""
+    return x.weak if isinstance(x, Number) else isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def _in_one_precision(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands as NumPy takes them: a Python float takes the precision of what it meets; others go to the widest."""
+    found = [x for x in args if getattr(x, "dtype", None) is not None and not isinstance(x, Value)]
+    if len(found) < len(args) or not any(x.dtype in (np.float32, np.float16) for x in found):
+        return args
+    common = np.result_type(*[(0.0 if x.dtype.kind == "f" else 0) if is_weak(x) else x.dtype for x in found])
+    return tuple(x if x.dtype == common or x.dtype.kind == "b" else _as(x, common) for x in args)
+
+
+def _as(x: Any, dtype: np.dtype[Any]) -> Any:
+    return x.astype(dtype) if isinstance(x, (Number, np.generic)) else Number(leaf(x, requires_grad=False)).astype(dtype)
+
+
 def _with_number(name: str, reflected: bool = False) -> Callable[..., Any]:
     def method(self: Number, other: Any) -> Any:
-        return by_ops(OPS[name], (other, self) if reflected else (self, other))
+        args = (other, self) if reflected else (self, other)
+        return _weak_if_all(by_ops(OPS[name], _in_one_precision(args)), args)
 
     return method
+
+
+def _weak_if_all(found: Any, args: Iterable[Any]) -> Any:
+    """What was computed of numbers of Python alone is one."""
+    if isinstance(found, Number):
+        found.weak = not found.shape and all(map(is_weak, args))
+    return found
 
 
 for _method, _name in {**OPERATORS, "floordiv": "floor_divide", "mod": "mod", "eq": "equal", "ne": "not_equal"}.items():
@@ -254,6 +293,8 @@ def call_numpy(function: Any, args: Any, options: Any) -> Any:
         except TypeError:  # it was given more than the function here takes
             raise refusal(called(function)) from None
     answer = BY_NUMPY.get(function)
+    if isinstance(function, np.ufunc):
+        args = _in_one_precision(args)
     if isinstance(answer, OnData) and not answer.reads:  # about shapes alone
         return answer(*unwrapped(args), **options)
     if not isinstance(answer, Answer) or isinstance(answer, OnData):
@@ -278,7 +319,7 @@ def _as_numpys(found: Any, function: Any, args: Any, options: Any) -> Any:
 def _plain(x: Any) -> Any:
     """The data of Numbers, also in tuples, lists and dicts."""
     if isinstance(x, Number):
-        return x.plain()
+        return x.plain() if x.weak else np.asarray(x.plain())[()]
     if x.__class__ in (tuple, list):
         return type(x)(map(_plain, x))
     return {key: _plain(part) for key, part in x.items()} if x.__class__ is dict else x
@@ -417,7 +458,7 @@ def _extreme(name: str, *given: Any, key: Any = None, **options: Any) -> Any:
         return usual(items, **options)
     if key is None and not any(isinstance(x, Value) for x in items):
         best = _tree(OPS["maximum" if name == "max" else "minimum"], [_attached(unwrapped(x)) for x in items])
-        return _number(OPS["detached"](best))
+        return _weak_if_all(_number(OPS["detached"](best)), items)
     return _chosen(name, items, keys)
 
 
@@ -460,7 +501,7 @@ def _chosen(name: str, items: list[Any], keys: list[Any]) -> Any:
     values = [(unwrapped(k), unwrapped(x)) for k, x in zip(keys, items)]
     with enable_grad():  # Python gives the item itself, under no_grad too
         found = _tree(of_two, values)[1]
-    return found if any(isinstance(x, Value) for x in items) else _number(found)
+    return found if any(isinstance(x, Value) for x in items) else _weak_if_all(_number(found), items)
 
 
 def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
@@ -478,7 +519,7 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
         order = OPS["argsort"](-order if reverse else order, kind="stable")
         table = OPS["stack"]([unwrapped(x) for x in items])
         found = [OPS["take_rows"](table, order[n]) for n in range(len(items))]
-    return found if any(isinstance(x, Value) for x in items) else _number(found)
+    return found if any(isinstance(x, Value) for x in items) else [_weak_if_all(_number(x), items) for x in found]
 
 
 BUILTINS = {"max": functools.partial(_extreme, "max"), "min": functools.partial(_extreme, "min"), "sorted": _sorted}

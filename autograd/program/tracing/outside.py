@@ -33,7 +33,7 @@ from autograd.op import Op
 
 from .exits import Tracer, leaf
 from .inputs import FIXED, Names, is_module
-from .numbers import Number
+from .numbers import Number, is_weak
 
 MOST = 2000  # objects that are walked; what lies further is constant
 SMALL = 1000  # numbers of an array that are compared at each call, if it reaches no op itself
@@ -363,7 +363,7 @@ class Place:
         value = leaf(self.read(), self.path or None, requires_grad=False)
         tracer.inputs.add(value)
         is_value = isinstance(self.before, Value)
-        self.holder.at[self.name] = value if is_value else Number(value)
+        self.holder.at[self.name] = value if is_value else Number(value, is_weak(self.before))
         return value
 
     def found(self, tracer: Tracer) -> Any:
