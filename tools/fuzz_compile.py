@@ -257,7 +257,7 @@ def flat(x: Any) -> list[Any]:
         return [part for item in x for part in flat(item)]
     if isinstance(x, dict):
         return flat(list(x.values()))
-    x = getattr(x, "_data", x)
+    x = np.asarray(x) if isinstance(x, memoryview) else getattr(x, "_data", x)
     return [np.asarray(x)] if isinstance(x, (np.ndarray, np.generic, bool, int, float)) else []
 
 

@@ -120,7 +120,7 @@ class Compiled:
             return results
         return results[0], tuple(g if i in self.wrt else None for i, g in enumerate(results[1]))
 
-    def _called(self, inputs: Sequence[Any]) -> Any:
+    def _called(self, inputs: tuple[Any, ...]) -> Any:
         """A call that runs a program."""
         version = self._last
         given = None if version is None else version.quick_inputs(inputs)

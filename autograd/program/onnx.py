@@ -44,7 +44,7 @@ def to_onnx(f: Callable[..., Any], *inputs: Any, path: str | os.PathLike[str]) -
         raise TypeError(f"to_onnx takes a function or a module, as in to_onnx(f, x, path=...); got {f!r:.60}")
     check_folder(Path(path))
     leaves, _ = take_apart(inputs)
-    traced = traces(f, inputs, leaves).traced
+    traced = traces(f, inputs, leaves, gradients=False).traced
     if traced.outcomes or traced.left:
         what = f"decides by its inputs ({traced.lines[0]})" if traced.outcomes else "changes numbers on modules"
         raise TraceError(f"ONNX cannot hold a function that {what}. Write where(condition, a, b) for a branch.")

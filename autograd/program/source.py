@@ -265,8 +265,8 @@ def literal(data: np.ndarray[Any, Any]) -> str:
                 return text
     numbers = np.array2string(data, separator=", ", threshold=data.size + 1, floatmode="unique", max_line_width=100)
     numbers = re.sub(r"\bnan\b", "np.nan", re.sub(r"\binf\b", "np.inf", numbers))
-    made = f"np.array({textwrap.indent(numbers, ' ' * 4).strip()}, {data.dtype.name!r})"
-    return made if data.size else f"np.zeros({data.shape}, {data.dtype.name!r})"
+    array = f"np.array({textwrap.indent(numbers, ' ' * 4).strip()}, {data.dtype.name!r})"
+    return array if data.size else f"np.zeros({data.shape}, {data.dtype.name!r})"
 
 
 def _formulas(data: np.ndarray[Any, Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
@@ -281,7 +281,7 @@ def _formulas(data: np.ndarray[Any, Any]) -> Iterator[tuple[str, np.ndarray[Any,
     if data.dtype == bool and data.ndim == 2:
         for sign, mask in (("", data), ("~", ~data)):
             last = int(np.count_nonzero(mask[0])) - 1
-            tri = np.tri(*shape, last, bool)
+            tri = np.tri(shape[0], shape[1], last, bool)
             yield f"{sign}np.tri({shape[0]}, {shape[1]}, {last}, bool)", ~tri if sign else tri
 
 

@@ -35,8 +35,8 @@ class Version:
 
     def __init__(
         self, f: Callable[..., Any], args: Sequence[Any], leaves: list[Any], gradients: bool,
-        build: Callable[[Program, Sequence[Origin], Sequence[Any]], Runner], keeps: Keeps | None = None,
-        siblings: Sequence[Version] = (),
+        build: Callable[[Program, Sequence[Origin], Sequence[Any]], Runner], keeps: Keeps | None,
+        siblings: list[Version],
     ) -> None:  # fmt: skip
         begin = time.perf_counter()
         self.f, self.gradients, self._keeps, self.siblings = f, gradients, keeps, siblings
@@ -60,7 +60,7 @@ class Version:
             self.places = self._places(self.traced.differentiated)
         else:
             self.traced = self._roll(forward, self.rolled, leaves)
-        self.left = found.one.places
+        self.left: Sequence[Any] = found.one.places
         self.outcomes, self.lines = list(self.traced.outcomes), self.traced.lines
         self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves), keeps=self._keeps)
         self.origins = self.traced.origins

@@ -43,6 +43,7 @@ EXITS = {
     "float(v)": "Write ops for arithmetic: ag.exp(x), not math.exp(x); x.data, not float(x.data)",
     "np.asarray(v)": "Write ops for arithmetic; where(mask, a, b) in place of arr[mask] = v",
     "an array of places": "Write ag.take(x, ids, axis=1), or x[ids] for rows",
+    "an index of an array": "Write ag.take(table, ids, axis=0) for table[ids], where table is a plain array",
     "mask": "How many entries a mask picks depends on the numbers. Write where(mask, x, 0.0)",
     "np.nonzero": "How many places there are depends on the numbers. Write where(condition, a, b)",
     "text that is read": "The text is made once, while tracing, to be shown. Compare and compute with the number",
@@ -314,8 +315,8 @@ class Tracer:
 
 
 _KINDS: dict[str, Callable[[Tracer, Value], Any]] = {
-    "number": Tracer._number, "array": Tracer._array, "float": Tracer._float, "numbers": Tracer._numbers, "detached": Tracer.detached,
-    "truth": Tracer._truth, "integer": Tracer._integer,
+    "number": Tracer._number, "array": Tracer._array, "float": Tracer._float, "numbers": Tracer._numbers,
+    "detached": Tracer.detached, "truth": Tracer._truth, "integer": Tracer._integer,
     "index": Tracer._index,
     "text": Tracer._text,
 }  # fmt: skip

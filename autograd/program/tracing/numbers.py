@@ -47,7 +47,7 @@ class Number:
 
     # --- shapes and types: no exit --------------------------------------------------------------------------
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         if self.shape:
             return np.ndarray
@@ -150,7 +150,7 @@ class Number:
 
     def __index__(self) -> int:
         if self.shape or self.dtype.kind == "b":
-            raise refusal("mask")
+            raise refusal("mask" if self.dtype.kind == "b" else "an index of an array")
         if self.dtype.kind not in "iu":
             raise TypeError("only integer scalar arrays can be converted to a scalar index")
         return int(self.value)
@@ -191,10 +191,8 @@ class Number:
         return text if modes.tracer is None else (modes.tracer.leave(self.value, "text") or str)(text)
 
 
-class _Float(float):
-    """What a Python float of a trace is to `isinstance`. It is not `float`, which our ops take for a plain number."""
-
-
+# What a Python float of a trace is to `isinstance`; not `float` itself, which our ops take for a plain number.
+_Float = type("float", (float,), {})
 _IN_PLACE = frozenset(("fill", "sort", "partition", "put", "resize", "setflags", "itemset", "byteswap"))
 
 
@@ -252,7 +250,8 @@ def _in_one_precision(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:
-    return x.astype(dtype) if isinstance(x, (Number, np.generic)) else Number(leaf(x, requires_grad=False)).astype(dtype)
+    x = x if isinstance(x, (Number, np.generic)) else Number(leaf(x, requires_grad=False))
+    return x.astype(dtype)
 
 
 def _with_number(name: str, reflected: bool = False) -> Callable[..., Any]:

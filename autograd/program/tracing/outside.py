@@ -16,6 +16,7 @@ import functools
 import itertools
 import linecache
 import operator
+import os
 import sys
 import sysconfig
 from collections import ChainMap, deque
@@ -50,6 +51,7 @@ class Holder(NamedTuple):
     but: frozenset[Any]  # those that do not
     path: str
     owned: bool  # by a module
+    of: str  # the class of the object whose attributes it holds
 
     def contents(self) -> dict[Any, Any]:
         """What it holds now, by name or place."""
@@ -64,7 +66,7 @@ class Holder(NamedTuple):
         if self.kind == "cells":
             return {name: _content(cell) for name, cell in self.at.items()}
         if self.kind == "class":
-            return {name: vars(self.at)[name] for name in self.names or () if name in vars(self.at)}
+            return {n: x for n, x in vars(self.at).items() if not n.startswith("__") or n == "__call__"}
         if self.kind == "slots":
             return {name: getattr(self.at, name) for name in self.names or () if hasattr(self.at, name)}
         return {"": self.at.tobytes()}
@@ -76,6 +78,8 @@ class Holder(NamedTuple):
                 (self.at.add if name in before else self.at.discard)(name)
             elif self.kind == "cells":
                 self.at[name].cell_contents = before[name]
+            elif self.kind == "class" and name not in before:
+                delattr(self.at, name)
             elif self.kind in ("class", "slots"):
                 setattr(self.at, name, before[name])
             elif self.kind == "array":
@@ -119,7 +123,8 @@ class Outside:
                 return
             seen[id(x)] = x
             for kind, at, names, own in _holders(x, path):
-                holder = Holder(kind, at, names, self._but(x, at), own, owned or is_module(x))
+                of = "" if at is x or isinstance(x, FunctionType) else type(x).__name__
+                holder = Holder(kind, at, names, self._but(x, at), own, owned or is_module(x), of)
                 if id(at) in self._whole or (kind == "array" and x.size > self._largest):
                     continue
                 if kind in ("dict", "list", "set") and names is None and len(at) > MOST:
@@ -129,6 +134,8 @@ class Outside:
                 for name, part in holder.contents().items() if kind not in ("array", "set") else ():
                     waiting.append((part, _joined(own, kind, name), holder.owned))
             waiting.extend((part, path, owned) for part in _parts(x))
+            if isinstance(x, FunctionType):
+                waiting.extend((part, name, owned) for name, part in _defaults(x))
 
     def _but(self, x: Any, at: Any) -> frozenset[Any]:
         ignored = [name for holder, name in self._ignore if holder == id(at)]
@@ -173,6 +180,13 @@ class Outside:
         """Whether code uses what it knows by this name for nothing but to add to it: `log.append(...)`."""
         uses = [adds for code in self._codes for adds in _uses(code, path.rpartition(".")[2])]
         return bool(uses) and all(uses)
+
+    def line_that_changes(self, holder: Holder, name: Any) -> str:
+        """Where code sets this name, or changes what it knows by the holder's; "" if that cannot be told."""
+        attribute = name if isinstance(name, str) and (holder.of or holder.kind in ("cells", "class")) else ""
+        known = holder.path.rpartition(".")[2]
+        found = (line for code in self._codes for line in _changes(code, attribute or name, known))
+        return next(found, "")
 
     def put_back(self) -> None:
         """Undo what a call changed."""
@@ -220,8 +234,7 @@ def _holders(x: Any, path: str) -> Iterator[tuple[str, Any, tuple[Any, ...] | No
             yield from _of_modules(x)
     elif isinstance(x, type):
         if _is_users_class(x):
-            names = tuple(n for n in vars(x) if not n.startswith("__") or n == "__call__")
-            yield "class", x, names, x.__name__
+            yield "class", x, None, x.__name__
     elif _is_users_class(type(x)) or isinstance(x, SimpleNamespace) or is_module(x):
         if hasattr(x, "__dict__"):
             yield "dict", vars(x), None, path
@@ -249,8 +262,6 @@ def _parts(x: Any) -> list[Any]:
         return [x.func, x.args, x.keywords]
     if isinstance(x, MethodType):
         return [x.__self__, x.__func__]
-    if isinstance(x, FunctionType):
-        return list(x.__defaults__ or ())
     if isinstance(x, (staticmethod, classmethod)):
         return [x.__func__]
     if isinstance(x, property):
@@ -259,6 +270,13 @@ def _parts(x: Any) -> list[Any]:
         return [base for base in x.__mro__[1:] if _is_users_class(base)]
     own = getattr(x, "f", None) if type(x).__name__ == "Compiled" else None
     return [*([type(x)] if _is_users_class(type(x)) else []), *([own] if own is not None else [])]
+
+
+def _defaults(f: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The parameters that have defaults, with them."""
+    given = f.__defaults__ or ()
+    names = f.__code__.co_varnames[: f.__code__.co_argcount]
+    return zip(names[len(names) - len(given) :], given)
 
 
 def _slots(cls: type) -> tuple[str, ...]:
@@ -288,6 +306,22 @@ def _uses(code: CodeType, name: str) -> tuple[bool, ...]:
 
 def _line(code: CodeType, i: dis.Instruction) -> str:
     return linecache.getline(code.co_filename, i.positions.lineno or 0) if i.positions else ""
+
+
+@functools.cache
+def _changes(code: CodeType, name: Any, known: str) -> tuple[str, ...]:
+    """The lines of some code that store a name, or an entry of what is known by another, or call a method of that."""
+    found = []
+    read: dict[int, bool] = {}  # lines that read what is known by that name
+    for i in dis.get_instructions(code):
+        line = i.positions.lineno or 0 if i.positions else 0
+        read[line] = read.get(line, False) or (i.opname.startswith("LOAD_") and bool(known) and i.argval == known)
+        stores = i.opname in ("STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL", "DELETE_ATTR") and i.argval == name
+        entry = i.opname in ("STORE_SUBSCR", "DELETE_SUBSCR", "STORE_SLICE") and read[line]
+        if stores or entry or (i.opname == "LOAD_METHOD" and read[line]):
+            found.append(f"{os.path.basename(code.co_filename)}:{line}: {_line(code, i).strip()}")
+    inner = [line for part in code.co_consts if isinstance(part, CodeType) for line in _changes(part, name, known)]
+    return (*found, *inner)
 
 
 _ADDS = frozenset(("add", "append", "extend", "insert", "update"))  # methods that put into a list, dict or set
@@ -376,7 +410,7 @@ class Place:
         if isinstance(x, Value):
             return tracer.detached(x) if tracer.follows(x) else x
         if kind_of(x) is None:
-            raise TraceError(f"{self.path} is set to {x!r:.40} at one call and to a number at another. {_WRITES}")
+            raise TraceError(f"{self.path} is set to {x!r:.40} at one call and to a number at another.")
         return x if isinstance(x, (np.ndarray, float)) else np.asarray(x)
 
     def write(self, data: Any) -> None:
@@ -433,8 +467,8 @@ def _data(x: Any) -> Any:
 
 
 _WRITES = (
-    "A program writes numbers, arrays and .data of Values on modules: make its class an nn.Module. Give everything "
-    "else back as a result of the function"
+    "A program writes numbers, arrays and .data of Values on modules: {}. Give everything else back as a result of "
+    "the function"
 )
 
 
@@ -448,7 +482,7 @@ def places_changed(outside: Outside, tracer: Tracer, known: Sequence[Place]) -> 
     """
     places: list[Place] = [EditedValue(value) for value in tracer.written]
     grown: Grown = []
-    refused: list[str] = []
+    refused: list[tuple[Holder, Any]] = []
     for holder, before, names in outside.changed():
         now = holder.contents()
         added = [name for name in names if name not in before]
@@ -466,8 +500,17 @@ def places_changed(outside: Outside, tracer: Tracer, known: Sequence[Place]) -> 
             if holder.owned and holder.kind in ("dict", "list") and number and fits and name in now:
                 places.append(Place(holder, name))
             else:
-                refused.append(_joined(holder.path, holder.kind, name) if holder.kind != "array" else holder.path)
+                refused.append((holder, name))
     if refused:
-        raise TraceError(f"the function changes {refused[0]}, which lies outside of it. {_WRITES}.")
+        raise _refusal(outside, *refused[0])
     ids = {place.id() for place in known}
     return [*known, *(place for place in places if place.id() not in ids)], grown
+
+
+def _refusal(outside: Outside, holder: Holder, name: Any) -> TraceError:
+    """The error for a change outside that a program cannot make."""
+    path = holder.path if holder.kind == "array" else _joined(holder.path, holder.kind, name)
+    line = outside.line_that_changes(holder, name)
+    of = f" of class {holder.of}," if holder.of and holder.kind != "class" else ""
+    writes = _WRITES.format(f"make {holder.of} an nn.Module" if of else "keep it on an nn.Module")
+    return TraceError(f"{line}\nthe function changes {path},{of} which lies outside of it. {writes}.".lstrip("\n"))

@@ -195,7 +195,7 @@ def call(
     if tracer.refused:  # and somebody caught it
         raise tracer.refused[0]
     outs, structure = flatten(returned)
-    outs = [unwrapped(out) for out in outs]
+    outs = [np.asarray(out) if isinstance(out, memoryview) else unwrapped(out) for out in outs]  # an array's .data
     check_returned(f, returned, outs)
     return Call(f, names, values, tracer, outs, structure, places, states, left)
 

@@ -106,7 +106,7 @@ def _first_call(
             raise error from None
         raise TraceError(
             f"{user_line(error)}\nworks in an ordinary call, and not while it is traced: "
-            f"{type(error).__name__}: {error}"
+            f"{type(error).__name__}: {error}. Do it with what the compiled function returns"
         ) from error
 
 

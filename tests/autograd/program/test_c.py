@@ -428,6 +428,13 @@ def test_a_compiler_that_ends_well_and_builds_nothing_is_named(cache, monkeypatc
     assert not any(cache.iterdir())
 
 
+def test_constants_that_c_has_no_type_for():
+    half = np.array([0.5, 0.25], np.float16)
+    for f in (lambda x: [x, half * 2], lambda x: [x * 2.0, half * 2], lambda x: [np.rint(bool(x[0])), x]):
+        for got, want in zip(compile(f, "c", gradients=False)(np.ones(2)), f(np.ones(2)), strict=True):
+            assert np.asarray(got).dtype == np.asarray(want).dtype and np.array_equal(got, want)
+
+
 @pytest.mark.slow
 def test_two_processes_build_at_once(cache):
     code = (

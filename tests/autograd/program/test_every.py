@@ -23,6 +23,7 @@ READS = {
     "text": "(str(x), x)[1]", "text that is read": "x * float(f'{s:.1f}')",
     "float(v)": "float(x.sum())", "np.asarray(v)": "np.asarray(x.data)",
     "an array of places": "x.data[x.data.argsort()]",
+    "an index of an array": "np.arange(3.0)[x.data.argsort()]",
     "mask": "x[x > 0]", "np.nonzero": "np.nonzero(x)", "hash": "{x.sum().data: 1}", "pickle": "pickle.dumps(x)",
     "backward()": "x.sum().backward()", "edit": "x.data.fill(0.0)",
 }  # fmt: skip

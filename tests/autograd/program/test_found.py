@@ -56,6 +56,7 @@ FOUND = {
     "a tangent that no input reaches": lambda x, y, s: x * isinstance(ag.jvp(np.sum, (Y,), (Y,))[1], float),
     "a gradient at plain numbers": lambda x, y, s: x * isinstance(ag.grad(lambda z: ag.sum(z * z))(x.data), np.ndarray),
     "a plain gradient": lambda x, y, s: x * isinstance(ag.grad(lambda z: ag.sum(z * y))(K * 1.0), np.ndarray),
+    "the memory of an array": lambda x, y, s: [x * 2.0, np.asarray(ag.one_hot(K, 3)[0].data)],
     "numbers as a cotangent": lambda x, y, s: x * isinstance(ag.vjp(np.sin, Y)[1](x.data)[0], np.ndarray),
 }  # fmt: skip
 REFUSED = {
@@ -103,6 +104,21 @@ def test_equal_at_all_points(name, backend):
             for a, b in zip(got, want, strict=True):
                 assert np.shape(a) == np.shape(b)
                 np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-12)
+
+
+PRECISIONS = ["s.data", "x.sum().item()", "x.data.sum()", "x.data", "z.data", "z.data[0]", "s.data * 2.0",
+              "np.sin(s.data)", "max(x.data.tolist())", "ag.value_and_grad(ag.sin)(s.data)[0]"]  # fmt: skip
+BESIDE = [*PRECISIONS, "np.float32(0.3)", "np.float64(0.3)", "0.3", "Z"]
+Z = np.array([0.3, 0.7, 1.1], np.float32)
+
+
+@sweep("one, other", [(one, other) for one in PRECISIONS for other in BESIDE])
+def test_a_python_float_takes_the_precision_of_what_it_meets(one, other):
+    text = f"[{one} * {other}, {other} // {one}, np.maximum({one}, {other}), {one} > {other}]"
+    f = eval(f"lambda x, z, s: {text}", {"np": np, "ag": ag, "Z": Z, "max": max})
+    point = X, Z[::-1].copy(), 3.3
+    for got, want in zip(compile(f, gradients=False)(*point), f(*map(Value, point)), strict=True):
+        assert np.asarray(got).dtype == np.asarray(want).dtype and np.array_equal(got, want)
 
 
 def test_a_derivative_in_f_that_an_input_reaches_keeps_its_gradient():

@@ -1,8 +1,10 @@
 """One call as a program: the same bits as the engine, and every kind of input."""
 
 import itertools
+import json
 import math
 import pickle
+import statistics
 import tracemalloc
 
 import numpy as np
@@ -624,3 +626,58 @@ def test_numbers_that_are_only_shown_are_no_decision():
     seen = []
     value, _ = compile(lambda x: seen.append(f"{x.data:.1f} {x.data}") or x * 2)(2.0)
     assert value == 4.0 and seen[0] == "2.0 2.0"
+
+
+class Running:
+    """No module: what it keeps is no part of a program."""
+
+    def __init__(self):
+        self.mean, self.kept = 0.0, {"row": 1.0}
+
+    def __call__(self, x):
+        self.mean = 0.9 * self.mean + x.data.sum()
+        return x.sum() * self.mean
+
+    def keep(self, x):
+        self.kept["row"] = x.data.sum()
+        return x.sum()
+
+    def share(self, x):
+        Running.last = x.data.sum()
+        return x.sum()
+
+
+def counted(x, count=[1]):  # noqa: B006
+    count[0] *= 2
+    return x.sum() * count[0]
+
+
+@pytest.mark.parametrize("f, line, what", [
+    (Running(), "self.mean = 0.9", "mean, of class Running,"), (Running().keep, 'self.kept["row"] = ', "kept.row,"),
+    (Running().share, "Running.last = ", "Running.last,"), (counted, "count[0] *= 2", "count[0],"),
+])  # fmt: skip
+def test_a_change_outside_is_named_with_its_line(f, line, what):
+    with pytest.raises(TraceError) as caught:
+        compile(f)(np.ones(3))
+    first, second = str(caught.value).split("\n")
+    assert first.startswith("test_trace.py:") and line in first
+    assert f"the function changes {what} which lies outside of it" in second
+    assert ("make Running an nn.Module" if "class" in what else "keep it on an nn.Module") in second
+    assert not hasattr(Running, "last")
+
+
+def test_an_error_in_the_standard_library_names_the_line_that_called_it():
+    for f in (lambda x: x * len(json.dumps(x.data)), lambda x: x * statistics.fmean([x.data])):
+        with pytest.raises(TraceError, match=r"^test_trace\.py:\d+: for f in \(lambda x: x \* len\(json"):
+            compile(f)(2.0)
+
+
+def test_a_plain_table_indexed_by_computed_places_says_what_to_write():
+    table, x = np.array([1.0, 2.0, 3.0]), np.array([0.3, -1.0, 0.7])
+    for places in (lambda x: np.argsort(x.data), lambda x: np.searchsorted(table, x.data), lambda x: np.argsort(x)):
+        picked, taken = (lambda x, p=places: table[p(x)]), (lambda x, p=places: ag.take(table, p(x), axis=0))
+        with pytest.raises(TraceError, match=r"Write ag.take\(table, ids, axis=0\) for table\[ids\]"):
+            compile(lambda x, p=picked: (x * p(x)).sum())(x)
+        g = compile(lambda x, t=taken: (x * t(x)).sum())
+        for point in (x, -x):
+            assert g(point)[0] == (point * table[np.asarray(places(Value(point)))]).sum()

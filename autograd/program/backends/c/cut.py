@@ -12,6 +12,7 @@ from autograd.arrays.plain import as_plain
 from ...program import Instruction, Program, renumbered
 from .. import Runner
 from .ops import runs_in_c
+from .steps import C_TYPES
 
 
 class Part:
@@ -39,14 +40,17 @@ def cut(program: Program) -> list[Part]:
     needed = set(program.outputs)
     needed |= {r for i in program.code for r in i.inputs if part_of.get(r) != part_of[i.out]}
     parts = [Part(program, codes[n], n % 2 == 0, needed) for n in sorted(codes)]
-    if len(parts) == 1:
-        parts[0].program = program
+    if len(parts) > 1:
+        return parts
+    if any(program.types[r][1].name not in C_TYPES for r in program.outputs):  # constants
+        return parts if program.code else []
+    parts[0].program = program
     return parts
 
 
 def joined(program: Program, parts: Sequence[Part], runners: Iterator[Runner]) -> Runner:
     """The parts one after the other. `runners` has one for each part in C."""
-    if len(parts) == 1:
+    if parts and parts[0].program is program:
         return next(runners)
     steps = [(part, next(runners) if part.in_c else None) for part in parts]
 
