@@ -27,7 +27,6 @@ from autograd.arrays.plain import as_data
 from autograd.callers import OURS, user_line
 from autograd.engine import Value, counter, new, reach
 from autograd.errors import ShapeError, TraceError
-from autograd.graph import topological
 from autograd.modes import modes, open_tracers
 from autograd.op import OPS
 
@@ -120,6 +119,7 @@ class Tracer:
         self.written: dict[Value, list[tuple[int, Any]]] = {}  # a Value from outside → when its data was set, to what
         self.constants: dict[str, None] = {}
         self.start = next(counter)
+        self._computed: set[Value] = set()  # that are known to depend on what a program reads
         self._detached: dict[Value, Value] = {}
         self._decided: dict[Value, Any] = {}
         self._before: dict[int, tuple[Any, str, Any]] = {}  # generators and Values that were changed, as they were
@@ -154,7 +154,17 @@ class Tracer:
 
     def computes(self, out: Any) -> bool:
         """Whether a result depends on something that a program reads at each call."""
-        return isinstance(out, Value) and any(x.op is None and self.follows(x) for x in topological(out))
+        waiting, seen = [out], set()
+        while waiting:
+            x = waiting.pop()
+            if not isinstance(x, Value) or x in seen:
+                continue
+            if x in self._computed or (x.op is None and self.follows(x)):
+                self._computed.add(out)
+                return True
+            seen.add(x)
+            waiting += x.inputs
+        return False
 
     def differentiates(self, out: Value) -> bool:
         """Whether the gradient of an input flows through it."""
