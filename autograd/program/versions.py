@@ -45,7 +45,7 @@ class Version:
 
     def _trace(self, args: Sequence[Any], leaves: list[Any], build: Callable[..., Runner]) -> None:
         changed = {place.id(): place for version in self.siblings for place in version.left}
-        found = traces(self.f, args, leaves, list(changed.values()), self.gradients)
+        found = traces(self.f, args, leaves, [place.again() for place in changed.values()], self.gradients)
         tracer = found.one.tracer
         self.outside, self.grown, self.texts = found.outside, found.grown, list(dict.fromkeys(tracer.texts))
         self.constants = [*tracer.constants, *found.outside.unseen]

@@ -378,7 +378,11 @@ class Place:
         self.path = _joined(holder.path, holder.kind, name)
         self.before = holder.contents().get(name)
         self.kind = kind_of(self.before)
-        self.gives = "number"
+        self.gives, self.weak = "number", False
+
+    def again(self) -> Place:
+        """The same place, with what it holds now."""
+        return Place(self.holder, self.name)
 
     def id(self) -> tuple[int, Any]:
         return id(self.holder.at), self.name
@@ -404,8 +408,9 @@ class Place:
         """What f left there, as a result of a program."""
         x = self.now()
         if isinstance(x, Number):
-            self.gives = "number"
+            self.gives, self.weak = "number", x.weak
             return x.value
+        self.weak = is_weak(x)
         self.gives = "value" if isinstance(x, Value) else "plain"
         if isinstance(x, Value):
             return tracer.detached(x) if tracer.follows(x) else x
@@ -418,7 +423,8 @@ class Place:
         if self.gives == "value":
             data = leaf(data, requires_grad=False)
         elif not np.ndim(data):  # a buffer of one number stays an array
-            data = np.asarray(data) if isinstance(self.before, np.ndarray) else np.asarray(data).item()
+            data = np.asarray(data)
+            data = data if isinstance(self.before, np.ndarray) else data.item() if self.weak else data[()]
         self.holder.at[self.name] = data
 
     def line(self, names: Names) -> str:
@@ -433,6 +439,9 @@ class EditedValue(Place):
 
     def id(self) -> tuple[int, Any]:
         return id(self.value), "data"
+
+    def again(self) -> Place:
+        return self
 
     def put_value(self, tracer: Tracer) -> Value | None:
         return None  # it is captured, as any Value from outside

@@ -503,3 +503,25 @@ def test_what_is_read_outside(name):
     else:
         np.testing.assert_allclose(got, want, rtol=1e-12)
         np.testing.assert_allclose(other, slope, rtol=1e-12)
+
+
+class Kept(nn.Module):
+    def __init__(self, total):
+        self.total = total
+
+    def forward(self, x):
+        before = self.total
+        self.total = x.data.sum() + (0.5 if before is None else before * 0.9)
+        return x * (2.0 if before is None else np.float32(0.3) * before)
+
+
+@sweep("start, dtype", [(start, dtype) for start in (None, 0, 0.0, np.float32(0.0), np.zeros(3)) for dtype in "df"])
+def test_what_is_kept_has_the_type_that_an_ordinary_call_leaves(start, dtype):
+    x = np.array([1.0, -2.0, 3.3], dtype)
+    ours, eager = Kept(start), Kept(start)
+    g = compile(ours, gradients=False)
+    for n in range(5):
+        got, want = g(x * n), eager(Value(x * n)).data
+        assert got.dtype == want.dtype and np.array_equal(got, want)
+        assert type(ours.total) is type(eager.total) and np.array_equal(ours.total, eager.total)
+    assert len(g._versions()) <= 2  # it is traced once more where the type is another, and not at each call
