@@ -55,18 +55,17 @@ def call_classes(
             names.call_path(first, class_name([node.scope.path for node in members if node.scope is not None]))
     _call_carried(folded, names)
     varying: dict[Value, list[tuple[str, list[float]]]] = defaultdict(list)
-    called: dict[tuple[float, ...], str] = {}  # the same numbers have the same name
-    indices: dict[str, str] = {}  # and the same indices the same letter
+    called: dict[tuple[float, ...], str] = defaultdict(lambda: f"{next(letters[''])}ᵢ")  # one name for the same numbers
+    free = _free_letters(INDICES, names)
+    indices: dict[str, str] = defaultdict(lambda: next(free))  # and the same indices the same letter
     for first, members in several.items():
         for place, x in enumerate(first.inputs):
             plain = [node.inputs[place] for node in members]
             if x is not None and not any(isinstance(one, Value) or np.ndim(one) for one in plain):
                 numbers = [float(one) for one in plain]
                 if min(numbers) != max(numbers):
-                    if (key := tuple(numbers)) not in called:
-                        called[key] = f"{next(letters[''])}ᵢ"
-                    names.call_operand(first, place, called[key])
-                    varying[first].append((called[key], numbers))
+                    names.call_operand(first, place, called[tuple(numbers)])
+                    varying[first].append((called[tuple(numbers)], numbers))
     for node in filter(folded.stands, folded.nodes):
         for x in node.parents:
             if not folded.stands(x) and folded.key_of[x] not in folded.groups:
@@ -115,25 +114,30 @@ def _call_carried(folded: Folded, names: Names) -> None:
 
 
 def _stem_of(starts: Collection[str], in_use: Collection[str]) -> str:
-    """What a value is called that starts from `x0`: x, if no other name begins so."""
-    stem, *others = {_stem(name) for name in starts}
-    is_taken = any(_stem(name) == stem and name not in starts for name in in_use)
-    return stem if stem.isidentifier() and not others and not is_taken else ""
+    """What a value is called that starts from `x0` or `x`: x, if no other name begins so."""
+    start, *others = starts
+    stem = _stem(start)
+    is_taken = any(_stem(name) == stem and name != start for name in in_use)
+    return stem if stem.isidentifier() and start in (stem, f"{stem}0") and not others and not is_taken else ""
 
 
 def _earlier(name: str, back: int, index: int) -> str:
     """The name of an earlier one: `xᵢ₋₁`, `blocks[i−1]`, `l[i−1].n[j]`; `yᵢ₋₁` where the last is called y."""
     found = list(SUBSCRIPT.finditer(name))
     if not found:
-        return f"{name}ᵢ₋{str(back).translate(SUBSCRIPT_DIGITS)}"
+        return f"{name}ᵢ₋{_subscript(back)}"
     one = found[min(index, len(found) - 1)]
-    letter = f"{one[1]}₋{str(back).translate(SUBSCRIPT_DIGITS)}" if one[1] else f"[{one[2]}{MINUS}{back}]"
+    letter = f"{one[1]}₋{_subscript(back)}" if one[1] else f"[{one[2]}{MINUS}{back}]"
     return name[: one.start()] + letter + name[one.end() :]
+
+
+def _subscript(number: int) -> str:
+    return str(number).translate(SUBSCRIPT_DIGITS)
 
 
 def _as_piece(x: Value, folded: Folded, names: Names) -> str:
     """How a formula refers to what another stands for: the last of a chain by that one's name, any other by its place,
-    `t2[1]`."""
+    `t2[1]`; a carried one that has its name from here by its number, `x₅`."""
     first = folded.fold.representative[x]
     if x.op is None:
         return names.own_name(first).replace("ᵢ", "ⱼ")  # another than the first piece's first
@@ -143,10 +147,14 @@ def _as_piece(x: Value, folded: Folded, names: Names) -> str:
     run = folded.runs_around(first)[-1]
     place = next(place for place, node in enumerate(run.rows[0]) if node is first)
     pieces = [row[place] for row in run.rows]
-    if run.carried and x is pieces[-1]:
-        return names.name(first) if is_summed(folded, run) else names.named(first)
-    among = pieces if any(node is x for node in pieces) else folded.members(x)
-    return f"{names.named(first)}[{next(number for number, node in enumerate(among) if node is x)}]"
+    is_last = run.carried and x is pieces[-1]
+    if is_last and is_summed(folded, run):
+        return names.name(first)
+    name, is_here = names.named(first), any(node is x for node in pieces)
+    number = next(number for number, node in enumerate(pieces if is_here else folded.members(x)) if node is x)
+    if is_here and names.is_made_up(first) and name.endswith("ᵢ"):
+        return name[:-1] + _subscript(number + 1)  # x₀ is where the loop starts
+    return name if is_last else f"{name}[{number}]"
 
 
 def is_summed(folded: Folded, run: Repeat) -> bool:
@@ -209,5 +217,5 @@ def _index(first: Value, members: list[Value], names: Names, letters: dict[str, 
     if all(repr(index) == repr(indices[0]) for index in indices):
         return ""
     name = names.operand_name(first.inputs[0], first)
-    letter = letters.setdefault(repr(indices), INDICES[len(letters) % len(INDICES)])
+    letter = letters[repr(indices)]
     return f"{name if ATOMIC(name) else f'({name})'}[{letter if len(indices[0]) == 1 else f'{letter}, …'}]"

@@ -9,6 +9,7 @@ machine that laid it out.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ MARGIN, FRAME_MARGIN = 14, 26
 FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
 FRAME_TEXT = 12
 LOOP_END, LOOP_LENGTH = 10, 50  # of an edge from a card to itself: from the card's end, and along its side
+LOOP_CLEAR = 16  # from its ends to those of other edges
 LOOP = ((0, 0), (0, 25), (1, 25), (1, 0))  # its points: at which end, and how far away from the card
 CLUSTER_TRIES = 4
 AT_ONCE = 32  # places of a label that are looked at together, the nearest first
@@ -47,7 +49,9 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
         other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
         if _disorder(other[0], problem) < disorder:
             solved, borders = other
-    own = {edge.key: _own_loop(solved.boxes[edge.head], scene.direction) for edge in scene.edges if _is_loop(edge)}
+    tips = [tip for curve in solved.curves.values() for tip in (curve.tail, curve.head)]
+    own = {edge.key: _own_loop(solved.boxes[edge.head], scene.direction, tips)
+           for edge in scene.edges if _is_loop(edge)}  # fmt: skip
     solved = replace(solved, curves=solved.curves | own)
     rooms = {arc.key: arc.label for arc in problem.arcs if arc.label}
     names = [name_patch(frame, borders[frame.key]) for frame in scene.frames if frame.key in borders]
@@ -145,14 +149,19 @@ def _is_loop(edge: Edge) -> bool:
     return edge.tail == edge.head
 
 
-def _own_loop(box: Box, direction: str) -> Curve:
-    """Beside a card, against the flow, from near its end to near its beginning: engines need not know of it."""
+def _own_loop(box: Box, direction: str, tips: Sequence[Point]) -> Curve:
+    """Beside a card, against the flow, from near its end to near its beginning, at the side that fewer tips of other
+    edges touch: engines need not know of it."""
     side = box.width if direction == "LR" else box.height
     ends = [LOOP_END, LOOP_END + min(LOOP_LENGTH, side - 2 * LOOP_END)]
     if direction == "LR":
-        start, first, second, end = ((box.right - ends[i], box.y - room) for i, room in LOOP)
+        sides = [[(box.right - ends[i], box.y - room) for i, room in LOOP],
+                 [(box.right - ends[i], box.bottom + room) for i, room in LOOP]]  # fmt: skip
     else:
-        start, first, second, end = ((box.right + room, box.bottom - ends[i]) for i, room in LOOP)
+        sides = [[(box.right + room, box.bottom - ends[i]) for i, room in LOOP],
+                 [(box.x - room, box.bottom - ends[i]) for i, room in LOOP]]  # fmt: skip
+    start, first, second, end = min(sides, key=lambda points: sum(math.dist(points[i], tip) < LOOP_CLEAR
+                                                                  for i in (0, -1) for tip in tips))  # fmt: skip
     return Curve((start, first, second, end), start, end)
 
 

@@ -271,8 +271,9 @@ def test_a_value_that_goes_round_into_its_own_card_has_an_edge_to_itself(engine,
     (own,) = (edge for edge in drawing.scene.edges if edge.tail == edge.head)
     curve, box = drawing.placement.curves[own.key], drawing.placement.boxes[own.head]
     middle = curve.samples()[12]
-    outside = box.y - middle[1] if direction == "LR" else middle[0] - box.right
-    assert 10 < outside < 20 and all(box.grown(0.1).touches(Box(*tip, 0, 0)) for tip in (curve.tail, curve.head))
+    outside = abs((middle[1] - box.centre[1]) * 2) - box.height if direction == "LR" else (
+        abs((middle[0] - box.centre[0]) * 2) - box.width)  # fmt: skip
+    assert 20 < outside < 40 and all(box.grown(0.1).touches(Box(*tip, 0, 0)) for tip in (curve.tail, curve.head))
     assert f'data-tail="{own.tail}" data-head="{own.tail}"' in drawing.svg
     assert f"{own.tail} -> {own.tail} " in drawing.dot
     written = {card.expression for card in drawing.scene.cards}
@@ -297,6 +298,12 @@ def test_a_loop_that_starts_from_0_says_so_of_its_first_step_alone():
     written = {card.name: card.expression for card in drawing.scene.cards if card.name}
     assert written["t3"] == "wx1 * dᵢ + wh10 * hᵢ₋₁" and not any("* 0" in text for text in written.values())
     assert {("hᵢ", "wh00 * hᵢ₋₁"), ("sᵢ", "wh01 * sᵢ₋₁")} <= back_edges(drawing)
+
+
+def test_after_a_loop_its_last_value_is_called_by_its_number():
+    root = recurrence(7)
+    root.name = None
+    assert "h₇ + s₇" in cards(draw(root))
 
 
 def test_invented_names_are_no_name_s_stem():
