@@ -31,7 +31,7 @@ LABEL_SIZE, LABEL_HEIGHT = CAPTION, 16
 MARGIN, FRAME_MARGIN = 14, 26
 FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
 FRAME_TEXT = 12
-LOOP_END, LOOP_LENGTH = 10, 50  # of an edge from a card to itself: from the card's end, and along its side
+LOOP_END, LOOP_LENGTH = 16, 46  # of an edge from a card to itself: from the card's end, and along its side
 LOOP_CLEAR = 16  # from its ends to those of other edges
 LOOP = ((0, 0), (0, 25), (1, 25), (1, 0))  # its points: at which end, and how far away from the card
 CLUSTER_TRIES = 4
@@ -153,7 +153,8 @@ def _own_loop(box: Box, direction: str, tips: Sequence[Point]) -> Curve:
     """Beside a card, against the flow, from near its end to near its beginning, at the side that fewer tips of other
     edges touch: engines need not know of it."""
     side = box.width if direction == "LR" else box.height
-    ends = [LOOP_END, LOOP_END + min(LOOP_LENGTH, side - 2 * LOOP_END)]
+    near = min(LOOP_END, side / 4)
+    ends = [near, near + min(LOOP_LENGTH, side - 2 * near)]
     if direction == "LR":
         sides = [[(box.right - ends[i], box.y - room) for i, room in LOOP],
                  [(box.right - ends[i], box.bottom + room) for i, room in LOOP]]  # fmt: skip
