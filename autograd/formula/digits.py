@@ -104,10 +104,12 @@ class Digits:
         return self.notations.get(quantity(e))
 
     def printed(self, e: Expr) -> Any:
-        """A symbol's numbers as they are printed."""
+        """A symbol's numbers as they are printed; of one that no line shows whole, with the digits of a card."""
         written = self.written(e)
-        if written is None or np.asarray(e.value).dtype.kind != "f":  # integers are printed as they are
+        if np.asarray(e.value).dtype.kind != "f":  # integers are printed as they are
             return e.value
+        if written is None:
+            return np.round(e.value, notation(e.value).places)
         if np.shape(e.value) != np.shape(self.values[quantity(e)]):  # one entry of it
             return as_printed(e.value, written=written)
         return self._seen(quantity(e), written)
@@ -147,6 +149,7 @@ class Digits:
         alike = (found == printed) | (np.isnan(found) & np.isnan(printed))  # infinities and NaN
         return bool(np.all(same | alike))
 
+    @np.errstate(all="ignore")
     def sign(self, line: Line) -> str:
         """`=` where the printed numbers give exactly the printed result, else `≈`."""
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)

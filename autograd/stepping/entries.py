@@ -68,13 +68,15 @@ def _gradient(stepper: Stepper, node: Value, place: tuple[int, ...]) -> str:
     number = shown(np.asarray(total)[place].item())
     if not sent:
         return f"{what} = {number}, where backprop starts"
+    rest = np.asarray(total)[place].item() if stepper.walk.gradient(node)[place] == 0 else 0.0
+    rounded = f" ({shown(rest)} is rounding)" if rest else ""
     sign = "=" if len(sent) == 1 else "+="
     lines = [f"{what} {sign} {_equation(one.entry(*place))}" for one in sent]
     if len(sent) > 1:
         first, *others = (np.asarray(one.value)[place].item() for one in sent)
         terms = [shown(first), *(shown(x, bracketed=x < 0) for x in others)]
         lines.append(f"{what} = {' + '.join(terms)} = {number}")
-    return "\n".join(lines)
+    return "\n".join(lines) + rounded
 
 
 def _equation(text: str) -> str:

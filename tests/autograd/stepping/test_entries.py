@@ -9,6 +9,7 @@ import pytest
 import nn
 from autograd import Value, step
 from autograd.errors import StepError
+from autograd.formula.writers.pieces import plain_text
 from autograd.stepping.faces.terminal import Player
 
 
@@ -71,6 +72,36 @@ def test_in_the_terminal():
     assert player.note.splitlines() == [
         "h[0][1] = 1 × 3 + 2 × 4 = 11", *["∂L/∂h[0][1] += 1 × 11 = 11"] * 2, "∂L/∂h[0][1] = 11 + 11 = 22",
     ]  # fmt: skip
+
+
+def cut():
+    """Matrices of which a line shows a part; tanh is saturated in row 5."""
+    rng = np.random.default_rng(0)
+    A, x = Value(rng.normal(size=(30, 40)), name="A"), Value(rng.normal(size=40), name="x")
+    return step((A @ x).tanh().sum())
+
+
+def test_lines_of_a_part_of_a_matrix_are_rounded():
+    steps = cut()
+    assert all(steps[k].pieces()[-2] == " ≈ " for k in range(3))
+    copied, slope = (steps[k].contributions[0] for k in (3, 4))
+    assert " = " in plain_text(copied.step.in_numbers(copied.line))  # ones: nothing of them is rounded
+    assert " ≈ " in plain_text(slope.step.in_numbers(slope.line))
+    exact = step((Value(np.arange(30.0), name="x") * 0.5).sum())
+    assert exact[0].pieces()[-2] == " = "
+
+
+def test_a_gradient_that_is_rounding_says_so(browser, tmp_path):
+    steps, asked = cut(), [("A", [5, 2], "grad"), ("A", [0, 2], "grad"), ("A", [5, 2], "value"), ("x", [3], "grad")]
+    assert steps.entry("A", [5, 2], "grad") == "∂L/∂A[5][2] = 0 × 1.348 = 0 (6.584×10⁻¹⁵ is rounding)"
+    assert "rounding" not in steps.entry("A", [0, 2], "grad")
+    steps.save(tmp_path / "cut.html")
+    browser.open((tmp_path / "cut.html").as_uri() + "#step=2")
+    browser.wait("!!window.handgrad")
+    assert [browser.js(f"handgrad.entry({name!r}, {at}, {kind!r})") for name, at, kind in asked] == [
+        steps.entry(*one) for one in asked
+    ]
+    assert "≈" in browser.text("#hg-panel")
 
 
 def test_the_page_says_the_same(browser, tmp_path, steps):

@@ -489,10 +489,11 @@ def test_almost_equal_is_said_where_numbers_are_rounded():
     table = Value(np.array([[1 / 3, 0.5]]), name="table")
     assert step((table * 2.0).sum())[0].numbers == "[0.3333, 0.5] × 2 ≈ [0.667, 1]"
     assert step((table * np.array([0.0, 2.0])).sum())[0].numbers == "[0.3333, 0.5] ⊙ [0, 2] = [0, 1]"
-    large = Value(np.full((9, 9), 1 / 3), name="large")  # shown by its shape: only the constant is rounded
-    assert step((large * (1 / 3)).sum())[0].numbers == "[9×9] × 0.3333 ≈ [9×9]"
-    assert step((large * 2.0).sum())[0].numbers == "[9×9] × 2 = [9×9]"
-    assert step(large.sum())[0].numbers == "sum of [9×9] = 27"
+    for entry, sign in (1 / 3, "≈"), (0.5, "="):  # shown by its shape, in a window its digits
+        large = Value(np.full((9, 9), entry), name="large")
+        assert step((large * (1 / 3)).sum())[0].numbers == "[9×9] × 0.3333 ≈ [9×9]"
+        assert step((large * 2.0).sum())[0].numbers == f"[9×9] × 2 {sign} [9×9]"
+        assert step(large.sum())[0].numbers == f"sum of [9×9] {sign} {'27' if sign == '≈' else '40.5'}"
 
 
 def test_broadcasting_is_undone_in_the_open():

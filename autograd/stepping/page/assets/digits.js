@@ -81,8 +81,10 @@ const digits = (() => {
       if (!found) this.seen.set(name, found = numbers.asPrinted(this.values.get(key), how));
       return found;
     }
-    known(key) {                               // the numbers that a reader sees; all digits of what no line prints
-      return this.notations.has(key) ? this.printed(key) : this.page.read(key, this.registers);
+    known(key) {                               // the numbers that a reader sees; with the digits of a card what no line shows whole
+      if (this.notations.has(key)) return this.printed(key);
+      const entries = this.page.read(key, this.registers);
+      return this.place(key).kind ? entries : numbers.asPrinted(entries, numbers.notation(entries));
     }
     byHand(line) {                             // what a line comes to, computed with the numbers as they are printed
       for (const key of line.uses) this.hand.set(this.known(key), this.place(key).start);

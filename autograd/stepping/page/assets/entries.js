@@ -40,9 +40,12 @@ const entriesOf = (changing, views) => {
       return number === undefined ? [`${what} += ${shown(page.blocks[added].start + offset)}`]
         : [`${what} +${origin(number, offset)}${spelling(number).entryText(number, offset)}`, `${what} +=`, number, offset];
     });
-    if (told.length === 1) return [[told[0][0].replace(" +=", " ="), `${what} =`, ...told[0].slice(2)]];
+    const isRounding = page.values[page.blocks[gradient].start + offset] !== 0 && page.gradient(gradient)[offset] === 0;
+    const rounded = isRounding ? ` (${total} is rounding)` : "";
+    const [[text, , number, at]] = told;
+    if (told.length === 1) return [[text.replace(" +=", " =") + rounded, `${what} =`, number, at, rounded]];
     const parts = paths.map(({ added }) => shown(page.blocks[added].start + offset)).join(" + ").replaceAll("+ −", "− ");
-    return [...told, [`${what} = ${parts} = ${total}`]];
+    return [...told, [`${what} = ${parts} = ${total}${rounded}`]];
   }
 
   function offsetOf(name, block, index) {
@@ -58,9 +61,9 @@ const entriesOf = (changing, views) => {
     if (gradient < 0) throw new Error(`entry: ${name} has no gradient`);
     return ofGradient(name, value, gradient, offset);
   }
-  const html = (parts, tint) => parts.map(([text, what, number, offset]) => {
+  const html = (parts, tint) => parts.map(([text, what, number, offset, rounded = ""]) => {
     const inside = number === undefined ? `<span class="hg-num ${tint}">${text}</span>` : spelling(number).entryHtml(number, offset, what);
-    return number === undefined ? `<div class="hg-line hg-arith">${inside}</div>` : inside;
+    return number === undefined ? `<div class="hg-line hg-arith">${inside}</div>` : inside + rounded;
   }).join("");
   // For the panel: both, of a block that belongs to a node.
   function panel(name, value, gradient, offset) {
