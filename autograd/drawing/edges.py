@@ -81,7 +81,8 @@ class Edges:
 
     def is_private(self, array: Any) -> bool:
         """Does a plain array belong to the module that uses it, such as a mask? Named arrays and indices do not."""
-        return not self._names.own_name(array) and np.asarray(array).dtype.kind not in "iu"
+        named = self._names.own_name(array) and not self._names.is_made_up(array)
+        return not named and np.asarray(array).dtype.kind not in "iu"
 
     def _add(self, node: Value) -> None:
         """One edge per operand; between folded cards one for all, whose flow is that of all together."""

@@ -83,6 +83,7 @@ class Names:
         self._stand_ins: dict[int, str] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._invented: set[int] = set()  # ids of the nodes that have such a name
+        self._numbered: set[int] = set()  # ids of the plain arrays that are told apart by a number
         self._patterns: dict[Any, Any] = {}
         self._spelled: set[int] = set()  # ids of nodes whose expression somebody else wrote
         self._called: dict[tuple[int, int], str] = {}  # operands that have another name there, by node and place
@@ -96,8 +97,8 @@ class Names:
         return self._names.get(id(x), "")
 
     def is_made_up(self, x: Any) -> bool:
-        """Was its name made up here, `t1`?"""
-        return id(x) in self._invented
+        """Was its name made up here, `t1`, `array1`?"""
+        return id(x) in self._invented or id(x) in self._numbered
 
     def name(self, x: Any) -> str:
         """What a text says for it: its own name, its expression if that is short, or a name made up for it; a plain
@@ -322,6 +323,7 @@ class Names:
         taken = set(self._names.values())
         free = (name for name in (f"array{number}" for number in itertools.count(1)) if name not in taken)
         if len(alike) > 1:
+            self._numbered = set(alike)
             self._names |= dict(zip(alike, free))
             self._kept += alike.values()
 

@@ -9,7 +9,7 @@ import pytest
 
 import autograd
 import nn
-from autograd import Value, draw
+from autograd import Value, draw, scope
 from autograd.graph import topological
 
 
@@ -221,3 +221,12 @@ def test_a_large_graph_expands_in_seconds():
     from xml.etree import ElementTree
 
     ElementTree.fromstring(svg)
+
+
+def test_plain_arrays_that_read_alike_stay_in_their_folded_modules():
+    x = Value(np.ones((4, 20)), name="x")
+    for i in range(2):
+        with scope(f"blocks.{i}", "Block"):
+            x = x * np.full((4, 20), 0.5 + i) + np.full((4, 20), 0.1)  # numbered, so that they are told apart
+    drawing = draw(x.sum(), collapse=1)
+    assert not any(card.role == "constant" for card in drawing.scene.cards)
