@@ -107,7 +107,7 @@ class Number:
         return _number(OPS["reshape"](self.value, (-1,)))
 
     def __round__(self, digits: int | None = None) -> Any:
-        return Number(self.value.round() if digits is None else self.value.round(digits), self.weak)
+        return Number(self.value.round(), weak=True) if digits is None else Number(self.value.round(digits), self.weak)
 
     def __neg__(self) -> Any:
         return Number(OPS["neg"](self.value), self.weak)
@@ -122,13 +122,19 @@ class Number:
         return by_ops(rounding.BITWISE["invert"], (self,))
 
     def __floor__(self) -> Any:
-        return _number(OPS["floor"](self.value))
+        return Number(OPS["floor"](self.value), weak=True)
 
     def __ceil__(self) -> Any:
-        return _number(OPS["ceil"](self.value))
+        return Number(OPS["ceil"](self.value), weak=True)
 
     def __trunc__(self) -> Any:
-        return _number(OPS["trunc"](self.value))
+        return Number(OPS["trunc"](self.value), weak=True)
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if method != "__call__" or options.get("out") is not None:
