@@ -252,7 +252,9 @@ class _Parser:
         self.parts.append(Apply("getitem", 1, bracket.at, f"[{', '.join(map(str, found))}]", settings))
 
     def integer(self) -> int:
-        sign = -1 if self.symbol() == "-" and self.take() else 1
+        sign = -1 if self.symbol() == "-" else 1
+        if sign < 0:
+            self.take()
         token = self.next
         if token.kind != "number" or not isinstance(number := _number(token), int):
             said = "an entry is picked by integers, as in softmax(x)[1]"
