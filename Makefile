@@ -29,6 +29,7 @@ demo: $(VENV)/.installed-plot,sheets $(VENV)/.installed-notebook  ## set up, the
 
 test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
+	$(PY) -m tools.lines
 	@echo "$(PY) -m mypy, beside the tests"; $(PY) -m mypy > $(VENV)/mypy.txt & types=$$!; \
 	HYPOTHESIS_PROFILE=ci $(PYTEST); tests=$$?; \
 	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; exit $$((tests + typed))

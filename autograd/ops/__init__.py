@@ -73,7 +73,7 @@ setattr(Value, "__dir__", _listed)  # noqa: B010 (Value.__dir__ is not declared)
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)
 answers(np.imag)(lambda x: OPS["where"](False, x, 0))  # and not x * 0, which is NaN at infinity
-answers(np.angle)(lambda x, deg=False: OPS["where"](x < 0, 180.0 if deg else np.pi, 0.0))
+answers(np.angle)(lambda x, deg=False: OPS["arctan2"](0.0, OPS["detached"](x)) * (180.0 / np.pi if deg else 1.0))
 answers(np.real, np.conjugate, np.positive, np.real_if_close)(lambda x: x)  # a Value is real
 on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.result_type,
         np.iscomplexobj, np.isrealobj, reads=False)

@@ -39,11 +39,15 @@ def points(width, dtype=np.float64):
     return tuple((a.astype(dtype), b.astype(dtype), float(n) - 2.5, k) for n, ((a, b), k) in enumerate(zip(rows, ids)))
 
 
+FINITE = {"np.inner(x, y)"}  # its gradient is a product of BLAS, which leaves out factors 0, so that 0 * NaN may be 0
 KINDS = {"three": points(3), "one": points(1), "none": points(0), "float32": points(3, np.float32)}
 
 
 def check(expression, mode, kind, first, backend="numpy"):
     found = KINDS[kind]
+    if expression in FINITE and mode == "grad":
+        found = tuple(point for point in found if np.isfinite(point[0]).all() and np.isfinite(point[1]).all())
+    first %= len(found)
     found = found[first:] + found[:first]
     for gradients in (False, True) if mode == "plain" else (False,):
         function = Function((MODES[mode].format(e=expression),), found, gradients)
