@@ -137,6 +137,12 @@ def fit(
     ):
         if not isinstance(given, kind):
             raise DataError(f"fit(model, loss, data, optimizer, steps=...): {what}; got {given!r:.60}")
+    moved = {id(p) for _, p in optimizer.named_parameters()}
+    if moved.isdisjoint(id(p) for p in model.parameters()):
+        raise DataError("fit: the optimizer moves no parameter of this model; make it of this one: nn.optim.SGD(model)")
+    for name, metric in (metrics or {}).items():
+        if not callable(metric):
+            raise TypeError(f"fit: a metric is a function without arguments; metrics[{name!r}] is {metric!r:.60}")
     for name, number in (("accumulated", accumulated), ("every", every)):
         whole_number(f"fit: {name}", number, 1)
     for name, count in (("patience", patience), ("save_every", save_every)):

@@ -302,3 +302,16 @@ def test_a_sheet_of_a_large_graph_says_that_it_takes_a_while(tmp_path, capsys, m
     monkeypatch.setattr("autograd.cli.commands.worksheet.LARGE_GRAPH", 10)
     assert cli.main(words) == 0
     assert "numbers, and a sheet of any part needs all: this takes a while" in capsys.readouterr().err
+
+
+def test_play_takes_numbers_behind_an_option_and_a_minus_in_front(tmp_path, capsys):
+    assert cli.main(["play", "x*y", "--text", "x=2", "y=3"]) == 0 and "L = 2 × 3 = 6" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        cli.main(["play", "-x^2", "x=3"])
+    assert "behind --" in capsys.readouterr().err
+    assert cli.main(["play", "-o", str(tmp_path / "none.html")]) == 2 and "of a formula" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("formula, said", [("ln(x)", "did you mean log?"), ("max(x, 0)", "write maximum(x, 0)")])
+def test_a_learners_names_are_answered(formula, said, capsys):
+    assert cli.main(["play", formula, "x=2"]) == 2 and said in capsys.readouterr().err

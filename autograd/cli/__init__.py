@@ -100,7 +100,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words and words[0] not in COMMANDS and (near := difflib.get_close_matches(words[0], COMMANDS, 1)):
         meant = shlex.join([*near, *words[1:]])
         root.error(f"there is no command {words[0]!r}; did you mean handgrad {meant}? There are {', '.join(COMMANDS)}")
-    arguments = root.parse_args(words)
+    arguments, left = root.parse_known_args(words)
+    if left and hasattr(arguments, "values") and not any(word.startswith("-") for word in left):
+        arguments.values += left  # numbers behind an option: play "x*y" --text x=2 y=3
+    elif left:
+        dashed = "; a formula that begins with - stands behind --: handgrad play -- '-x^2' x=3"
+        root.error(f"unrecognized arguments: {shlex.join(left)}{dashed * (arguments.command == 'play')}")
     if arguments.command is None:
         root.print_help()
         return 0

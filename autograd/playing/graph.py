@@ -57,6 +57,9 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     if op.normalize is None and not op.variadic and len(inputs) != len(op.names):
         takes = counted(len(op.names), "input")
         raise FormulaError(f"{part.op} takes {takes}, as in {op.reads}; got {len(inputs)}", part.at, end)
+    if part.op in ("max", "min") and len(inputs) == 2:
+        name = {"max": "maximum", "min": "minimum"}[part.op]
+        raise FormulaError(f"{part.op} takes one list; of two numbers write {name}(x, 0)", part.at, end)
     if not (part.symbol or op.pointwise) and _asked_for([inputs, part.settings]) > MOST_ENTRIES:
         raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
     try:

@@ -35,6 +35,7 @@ LONGEST = 2000  # characters of a formula
 DEEPEST = 50  # brackets and powers within one another
 LARGEST_WHOLE = 10**6  # beyond it a number is a float
 
+ELSEWHERE = {"ln": "log", "lg": "log10", "ld": "log2", "tg": "tan", "arctg": "arctan", "sgn": "sign"}  # in maths books
 LITERALS = {"True": True, "False": False, "None": None}
 
 TOKEN = re.compile(
@@ -309,7 +310,7 @@ class _Parser:
         self.parts.append(Apply(token.text, count + before - len(settings), token.at, settings=settings))
 
     def no_function(self, name: str) -> str:
-        near = difflib.get_close_matches(name, OPS, n=3)
+        near = [ELSEWHERE[name]] if name in ELSEWHERE else difflib.get_close_matches(name, OPS, n=3)
         if name in self.given or len(name) == 1:
             return f"there is no function {name!r}; to multiply, write {name} * (...)"
         return f"there is no function {name!r}" + (f"; did you mean {' or '.join(near)}?" if near else "")

@@ -485,7 +485,7 @@ def test_with_compile_the_optimizer_moves_the_models_parameters_only():
     model, loss, data = problem()
     other = nn.Linear(1, 1, rng=0)
     with pytest.raises(DataError, match="all parameters are the model's; the optimizer's weight is not"):
-        fit(model, loss, data, nn.optim.SGD(other, lr=0.1), steps=1, compile=True)
+        fit(model, loss, data, nn.optim.SGD([*model.parameters(), *other.parameters()], lr=0.1), steps=1, compile=True)
 
 
 @pytest.mark.parametrize("loss", [lambda model, x, y: x.sum(), lambda x: x.sum()])
@@ -542,3 +542,13 @@ def test_a_plateau_goes_by_evaluations_also_after_a_resume(tmp_path):
     assert whole.rates == [0.1] * 4 + [0.05] * 2 + [0.025]
     run(3, iter(lossy), False)
     assert run(7, iter(lossy[3:]), True).rates == whole.rates
+
+
+def test_an_optimizer_of_another_model_and_a_metric_that_is_a_number():
+    model, other = nn.Linear(1, 1, rng=0), nn.Linear(1, 1, rng=1)
+    x = np.ones((2, 1))
+    loss = lambda x, y: nn.functional.mse(model(x), y)  # noqa: E731
+    with pytest.raises(DataError, match="moves no parameter of this model"):
+        nn.fit(model, loss, (x, x), nn.optim.SGD(other, lr=0.1), steps=1)
+    with pytest.raises(TypeError, match="a metric is a function"):
+        nn.fit(model, loss, (x, x), nn.optim.SGD(model, lr=0.1), steps=1, metrics={"a": 1})

@@ -43,6 +43,8 @@ def register(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     variables = dict(_variable(text) for text in arguments.values)
+    if arguments.formula is None and arguments.output:
+        raise CommandError(f"-o writes the page of a formula: handgrad play 'x*y' x=2 y=3 -o {arguments.output}")
     if arguments.formula is None or arguments.browser:
         return serve(arguments.formula or "", variables, opens=not arguments.no_open)
     from autograd.playing.formula import FormulaError
