@@ -252,7 +252,7 @@ def _in_one_precision(args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(found) < len(args) or not any(x.dtype in (np.float32, np.float16) for x in found):
         return args
     common = np.result_type(*[(0.0 if x.dtype.kind == "f" else 0) if is_weak(x) else x.dtype for x in found])
-    return tuple(x if x.dtype == common or x.dtype.kind == "b" else _as(x, common) for x in args)
+    return tuple(x if x.dtype == common else _as(x, common) for x in args)
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:
