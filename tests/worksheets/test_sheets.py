@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from functools import cache
 
 import numpy as np
 import pytest
 
+from autograd import Value
 from autograd.worksheets import grade, worksheet
 from autograd.worksheets.marking.grading import FOLLOWS, RIGHT
 from autograd.worksheets.plan import plain
@@ -94,6 +97,40 @@ def test_each_step_says_what_and_why_in_two_sentences():
         for step in sheet_of(name).steps:
             assert 1 <= len(re.findall(r"[.?](?: |$)", step.says)) <= 3, (name, step.title)
             assert len(step.says) < 220
+
+
+def test_a_csv_sheet_says_how_many_decimals_each_number_wants(tmp_path):
+    sheet = sheet_of("example3")
+    rows = list(csv.DictReader(io.StringIO(sheet.csv())))
+    assert {row["decimals"] for row in rows} == set("012345678")
+    for row, blank in zip(rows, sheet.blanks, strict=True):
+        row["answer"] = f"{blank.answer:.{row['decimals']}f}"
+    path = tmp_path / "anna.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert grade(sheet, str(path)).score == 1
+
+
+def test_a_number_rounded_too_early_is_no_slip():
+    """scaled[1][1] is 0.00707: 0.01 is also the score before it is divided by √2."""
+    sheet = sheet_of("example2")
+    key = {blank.id: f"{blank.answer:.5f}" for blank in sheet.blanks}
+    entry = grade(sheet, key | {"scaled[1][1]": "0.01"}).entries["scaled[1][1]"]
+    assert (entry.verdict, entry.mistake) == ("wrong", None)
+    assert entry.note == "too few digits: the sheet asks for 5 decimals"
+    entry = grade(sheet, key | {"scaled[1][1]": "0.005"}).entries["scaled[1][1]"]
+    assert entry.mistake == "divided by d, not by √d"
+
+
+def test_numbers_that_follow_are_said_to_count_only_where_they_do():
+    sheet = sheet_of("cat_sleeps")
+    nothing = grade(sheet, {blank.id: "0" for blank in sheet.blanks})
+    assert nothing.score == 0 and nothing.counts["follows"] and "count." not in nothing.text()
+    product = worksheet((Value(2.0, name="a") * Value(-3.0, name="b")).tanh())
+    told = grade(product, {"t1": "6", "L": "1"}).text()
+    assert "1 later number is right from your own numbers, so it counts." in told
 
 
 def test_an_exact_number_is_not_one_unit_off():

@@ -13,7 +13,10 @@ const answers = (() => {
 
     function respelled(text) {
       const plain = [...text].map((c) => rules.spellings[c] ?? c);
-      while (plain.length && rules.spaces.includes(plain[0])) plain.shift();
+      const skipSpaces = () => { while (plain.length && rules.spaces.includes(plain[0])) plain.shift(); };
+      skipSpaces();
+      if (plain[0] === rules.about) plain.shift();
+      skipSpaces();
       while (plain.length && rules.spaces.includes(plain[plain.length - 1])) plain.pop();
       return plain.join("");
     }

@@ -212,8 +212,9 @@ const marking = (() => {
     }
     function tooShort(answer, blank) {       // right, if the digits it shows were all that was asked for?
       if (isZero(blank.key) || compare(answer.unit, asked(blank.key, blank.part.decimals)) <= 0) return "";
-      const distance = magnitude(subtract(answer.value, blank.key));
-      const most = min(multiply(answer.unit, HALF), multiply(magnitude(blank.key), NEARBY));
+      const distance = magnitude(subtract(answer.value, blank.key)), near = multiply(magnitude(blank.key), NEARBY);
+      const isWhole = compare(answer.unit, whole(1)) >= 0;   // 1 for 0.6 may be a slip; 0.01 for 0.0071 is rounded
+      const most = isWhole ? min(multiply(answer.unit, HALF), near) : multiply(answer.unit, HALF);
       return compare(distance, most) <= 0 ? tooShortNote(blank) : "";
     }
     function tooShortNote({ part: { decimals } }) {
@@ -223,10 +224,9 @@ const marking = (() => {
     // --- slips: slips.py finds the alternative lines, this computes them
 
     function explain(blank) {
+      if (isShortened(blank)) return null;
       const { names, copied } = slipsOf(blank);
-      if (!names.length) {
-        return entries.get(blank.id).note === tooShortNote(blank) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
-      }
+      if (!names.length) return { name: rules.unknown[0], teaches: rules.unknown[1], names };
       const wrote = copied ? filled(rules.copied, copied) : "";
       if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: wrote + rules.which, names };
       return { name: names[0], teaches: wrote + sheet.slips.find(([name]) => name === names[0])[1], names };
@@ -239,7 +239,9 @@ const marking = (() => {
       return { ...own, names: common.length === 1 ? common : own.names };
     }
     const known = new Map();
+    const isShortened = (blank) => entries.get(blank.id).note === tooShortNote(blank);   // rounded too early, no slip
     function ownSlips(blank) {
+      if (isShortened(blank)) return { names: [], copied: "" };
       if (!known.has(blank)) known.set(blank, findSlips(blank, given.get(blank.id)));
       return known.get(blank);
     }
@@ -298,8 +300,9 @@ const marking = (() => {
       for (const { blanks } of parts) {
         const verdict = (blank) => entries.get(blank.id).verdict;
         const right = blanks.filter((blank) => [RIGHT, FOLLOWS].includes(verdict(blank)));
+        if (isFilled(right)) for (const { id } of blanks) entries.get(id).credit = 0;
         if (blanks.some((blank) => verdict(blank) === WRONG && isIdea(slipsOf(blank).names, right))) return 0;
-        shares.push(isFilled(right) ? 0 : blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / blanks.length);
+        shares.push(blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / blanks.length);
       }
       return shares.reduce((a, b) => a + b, 0) / shares.length;
     }

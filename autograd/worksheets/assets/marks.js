@@ -43,7 +43,8 @@
       const from = new Set(sheet.blanks.filter((blank) => used.has(blank.id)).map((blank) => blank.part.step));
       from.delete(number);
       const said = new Set(entries.map((entry) => entry.problem || entry.note).filter(Boolean));
-      return { number, said: [...said], verdict: left && verdict === "right" ? "missing" : verdict, left, count: entries.length, from: [...from] };
+      const counts = entries.some((entry) => entry.verdict === marking.FOLLOWS && entry.credit);
+      return { number, counts, said: [...said], verdict: left && verdict === "right" ? "missing" : verdict, left, count: entries.length, from: [...from] };
     });
   }
   function showStep({ number, verdict, said, left, count, from }, marks) {
@@ -70,7 +71,7 @@
     }));
     $("counts").replaceChildren(...some.map(([verdict, n]) => element("span", verdict, `${SIGNS[verdict]} ${n} ${words[verdict]}`)));
     $("notes").textContent = marks.notes.join(" ");
-    const follow = steps.filter((step) => step.verdict === "follows").map((step) => step.number);
+    const follow = steps.filter((step) => step.verdict === "follows" && step.counts).map((step) => step.number);
     $("follow").hidden = !follow.length;
     if (follow.length) {
       const which = follow.length > 1 ? `Steps ${follow.join(", ")} are` : `Step ${follow[0]} is`;

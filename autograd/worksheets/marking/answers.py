@@ -48,6 +48,7 @@ NUMBER, FRACTION, AMBIGUOUS, DECIMAL_COMMA, POWER_OF_TEN, NOT_FINITE, WITH_MORE 
 SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u2009", "0123456789-+---   ", strict=True))
 _RESPELL = str.maketrans(SPELLINGS)
 SPACES = " \t\r\n\v\f"
+ABOUT = "≈"  # may stand before a number
 ROW_ENDS = r"[;\n]"
 SHOWN_CELL = re.compile(r'=IF\(Sheet!\$([A-Z]+)\$(\d+)="","",Sheet!\$\1\$\2\)')
 PROBLEMS = {  # why what was typed is not a number: {0} is what was typed
@@ -346,8 +347,10 @@ def _digits_of(x: Any) -> str:
 
 
 def _respelled(text: str) -> str:
-    """With plain digits, signs and spaces."""
-    return (text if text.isascii() else text.translate(_RESPELL)).strip(SPACES)
+    """With plain digits, signs and spaces, and without ≈ before the number."""
+    if text.isascii():
+        return text.strip(SPACES)
+    return text.translate(_RESPELL).strip(SPACES).removeprefix(ABOUT).lstrip(SPACES)
 
 
 def _from_text(text: str, comma: bool) -> Answer:
@@ -389,7 +392,7 @@ def _number(text: str, plain: str) -> Answer:
 
 def _fraction(text: str, above: int, below: int) -> Answer:
     if below == 0:
-        return Answer(text, problem=PROBLEMS["zero"].format(text.strip(SPACES)))
+        return Answer(text, problem=PROBLEMS["zero"].format(_respelled(text)))
     value = CONTEXT.divide(Decimal(above), Decimal(below))
     unit = Decimal(1).scaleb(value.adjusted() - SIGNIFICANT + 1, CONTEXT) if value else Decimal(0)
     return Answer(text, value, unit)

@@ -45,7 +45,7 @@ SHORT = 3  # digits of a constant that is taken as exact
 MORE = 3  # digits than the sheet asks for, to which a constant may be rounded
 NOISE = Decimal("1e-12")  # of a table's size: differences that only a machine's rounding makes
 TOO_WIDE = Decimal("0.5")  # of its own size: an interval that wide says nothing
-NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too early
+NEARBY = Decimal("0.1")  # of the key: a number without decimals this near was rounded too early
 NOTES = {  # what is said beside a verdict; the page says the same
     "cut off": "cut off, not rounded",
     "too large": "the last digit is one too large",
@@ -421,11 +421,12 @@ class _Marker:
     def _too_short(self, answer: Answer, blank: Blank) -> str:
         """Would the number be right if the digits it shows were all that was asked for?"""
         assert answer.value is not None
-        distance = abs(answer.value - blank.key)
-        is_short = bool(blank.key) and answer.unit > blank.unit(blank.key, self.sheet.digits)
-        if is_short and distance <= min(answer.unit * HALF, abs(blank.key) * NEARBY):
-            return self._too_short_note(blank)
-        return ""
+        if not blank.key or answer.unit <= blank.unit(blank.key, self.sheet.digits):
+            return ""
+        most = answer.unit * HALF
+        if answer.unit >= ONE:  # 1 for 0.6 may be a slip; 0.01 for 0.0071 is rounded
+            most = min(most, abs(blank.key) * NEARBY)
+        return self._too_short_note(blank) if abs(answer.value - blank.key) <= most else ""
 
     def _too_short_note(self, blank: Blank) -> str:
         decimals = blank.part.decimals
@@ -438,13 +439,12 @@ class _Marker:
         return Slips(self.sheet, self.wide, self.constant)
 
     def _explain(self, wrong: list[Blank]) -> None:
-        """Name the slips of the wrong numbers of one table."""
+        """Name the slips of the wrong numbers of one table; one that was only rounded too early is none."""
+        wrong = [blank for blank in wrong if self.entries[blank.id].note != self._too_short_note(blank)]
         found = [self.slips.find(blank, self.answers.by_id[blank.id], self._tolerance(blank)) for blank in wrong]
         agreed([each for each in found if each.slips])
         for blank, each in zip(wrong, found, strict=True):
-            entry = self.entries[blank.id]
-            is_short = entry.note == self._too_short_note(blank)
-            entry.mistake = each.mistake() or (None if is_short else UNKNOWN_SLIP)
+            self.entries[blank.id].mistake = each.mistake() or UNKNOWN_SLIP
 
     def _tolerance(self, blank: Blank) -> Decimal:
         """How far a number of the size that was written may be off."""

@@ -63,9 +63,11 @@ def explained(marks: Marks) -> list[str]:
         lines.append(f"Slip: {visible(entry.mistake)}. {visible(entry.mistake.teaches)}")
     if entry.note:
         lines.append(visible(entry.note))
-    later = sum(other.verdict == FOLLOWS for other in marks.entries.values())
+    counting = [marks.entries[b.id] for step in marks.sheet.steps if marks.credits.get(step.name) for b in step.blanks]
+    later = sum(other.verdict == FOLLOWS and other.credit > 0 for other in counting)
     if later:
-        lines.append(f"{later} later numbers are right from your own numbers, so they count.")
+        which = "1 later number is" if later == 1 else f"{later} later numbers are"
+        lines.append(f"{which} right from your own numbers, so {'it counts' if later == 1 else 'they count'}.")
     return [*lines, ""]
 
 

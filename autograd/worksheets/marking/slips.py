@@ -75,6 +75,7 @@ FORGOTTEN = Slip("a path forgotten", "A gradient is the sum over all paths: ever
 TWICE = Slip("a path counted twice", "Each path adds its part once.")
 OVERWRITTEN = Slip("overwritten instead of added", "When a second path arrives, add its part to what is there.")
 TERM = Slip("a term of the sum forgotten", "Count the terms: a row times a column has one for each place.")
+SIDE = Slip("one side of the subtraction forgotten", "This line subtracts one number from another.")
 TURNED = Slip("the sign of a subtraction", "Look again at what is subtracted from what.")
 PLUS = Slip("+ for − in the update", "The gradient points uphill; to make the loss smaller, go against it.")
 NO_ETA = Slip("η forgotten", "The step is the learning rate times the gradient.")
@@ -83,6 +84,7 @@ INPUT = Slip("the input used for the output", "This rule is written in the resul
 OUTPUT = Slip("the output used for the input", "This rule is written in what went in, not in what came out.")
 UNDIVIDED = Slip("not normalised", "Divide by the sum, so that the row adds up to 1.")
 NO_ROOT = Slip("1/√d forgotten", "Scores are divided by the root of the width, and so are their gradients.")
+NO_SQUARE_ROOT = Slip("divided by d, not by √d", "Scores are divided by the root of the width, not by the width.")
 NO_MEAN = Slip("1/N forgotten: a sum for a mean", "A mean divides by how many there are, forward and backward.")
 NO_DIVISION = Slip("the division forgotten", "This line divides.")
 TRANSPOSED = Slip("a transpose missing", "Back through a product, one factor is transposed; the shapes tell which.")
@@ -213,10 +215,11 @@ class Alternatives:
         known = [outline(rest) for rest in self._without_target(e)]
         for part, put in _whole_sums(e):
             terms = _terms(part)
+            is_difference = part.op.name == "sub" and len(terms) == 2
             for i in range(len(terms) if len(terms) <= LONGEST_SUM else 0):
                 rest = put(_sum(terms[:i] + terms[i + 1 :]))
                 if not known or outline(rest) not in known:
-                    yield TERM, rest
+                    yield (SIDE if is_difference else TERM), rest
 
     def _signs(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         for part, put in _places(e):
@@ -230,7 +233,11 @@ class Alternatives:
     def _divisions(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         for part, put in _places(e):
             if part.op is not None and part.op.name == "div":
-                yield self._whose_division(*part.args), put(part.args[0])
+                above, below = part.args
+                slip = self._whose_division(above, below)
+                yield slip, put(above)
+                if slip is NO_ROOT:
+                    yield NO_SQUARE_ROOT, put(above / round(float(below.value) ** 2))
 
     def _whose_division(self, above: Expr, below: Expr) -> Slip:
         if not below.is_constant:

@@ -84,7 +84,7 @@ def as_data(e: Expr, places: dict[str, int]) -> Any:
 RULES = {
     "answers": {
         "patterns": answers.PATTERNS, "spellings": answers.SPELLINGS, "spaces": answers.SPACES,
-        "problems": answers.PROBLEMS,
+        "about": answers.ABOUT, "problems": answers.PROBLEMS,
         "rowEnds": answers.ROW_ENDS, "longest": answers.LONGEST_NUMBER, "significant": answers.SIGNIFICANT,
         "largest": answers.LARGEST_EXPONENT,
     },

@@ -109,23 +109,29 @@ def _md(text: str) -> str:
 
 
 def csv_text(sheet: Worksheet, answers: bool) -> str:
-    """One row a blank: id, answer (empty unless it is the key), what, formula; the sheet's identity in every row."""
+    """One row a blank: id, answer (empty unless it is the key), the decimals asked for (empty where significant digits
+    count), what, formula; the sheet's identity in every row."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(["id", "answer", "what", "formula", *sheet.labels])
+    writer.writerow(["id", "answer", "decimals", "what", "formula", *sheet.labels])
     labels = list(map(harmless, sheet.labels.values()))
     if sheet.per_matrix:
         for part in (part for step in sheet.steps for part in step.parts if part.blanks):
             rows = [["·" if b is None else b.key_text(sheet.digits) for b in row] for row in blank_rows(part)]
             table = "; ".join(map(" ".join, rows))
             name, symbols = harmless(sheet.called(part.name)), harmless(part.symbols if sheet.hints else "")
-            writer.writerow([name, table if answers else "", harmless(part.label), symbols, *labels])
+            writer.writerow([name, table if answers else "", _decimals(part), harmless(part.label), symbols, *labels])
         return out.getvalue()
     for blank in sheet.blanks:
         answer = blank.key_text(sheet.digits) if answers else ""
         formula = sheet.formula_of(blank) if answers or blank.operands else ""  # of a constant line: the answer
-        writer.writerow([harmless(sheet.called(blank.id)), answer, harmless(blank.what), harmless(formula), *labels])
+        name, what = harmless(sheet.called(blank.id)), harmless(blank.what)
+        writer.writerow([name, answer, _decimals(blank.part), what, harmless(formula), *labels])
     return out.getvalue()
+
+
+def _decimals(part: Part) -> str:
+    return "" if part.decimals is None else str(part.decimals)
 
 
 def csv_rows(rows: list[tuple[str, ...]]) -> str:

@@ -128,7 +128,7 @@ class _Writer:
                 self.row += 1
 
     def _list(self) -> None:
-        heads = ("step", "id", "answer", "what", "formula", *self.sheet.labels)
+        heads = ("step", "id", "answer", "decimals", "what", "formula", *self.sheet.labels)
         for column, head in enumerate(heads):
             self.list.write_string(0, column, head, self.bold)
         self.list.write_string(1, 1, "name")
@@ -137,12 +137,14 @@ class _Writer:
             self.list.write_number(row, 0, blank.part.step.number)
             self.list.write_string(row, 1, _text(self.sheet.called(blank.id)))
             self._mirror(row, blank.id, blank.answer if self.answers else "")
-            self.list.write_string(row, 3, _text(blank.what))
-            self.list.write_string(row, 4, _text(self.sheet.formula_of(blank) if blank.operands else ""))
-            for column, label in enumerate(self.sheet.labels.values(), start=5):
+            if blank.part.decimals is not None:
+                self.list.write_number(row, 3, blank.part.decimals)
+            self.list.write_string(row, 4, _text(blank.what))
+            self.list.write_string(row, 5, _text(self.sheet.formula_of(blank) if blank.operands else ""))
+            for column, label in enumerate(self.sheet.labels.values(), start=6):
                 self.list.write_string(row, column, _text(label))
         self.list.set_column(1, 2, 18)
-        self.list.set_column(3, 4, 44)
+        self.list.set_column(4, 5, 44)
         self.list.freeze_panes(1, 0)
 
     def _mirror(self, row: int, name: str, value: Any) -> None:

@@ -62,5 +62,5 @@ def _spoiled(text, rng):
         i = int(rng.integers(len(text) - 1))
         return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
     if way == 2:
-        return text + "0"
+        return f"≈ {text}0"
     return f"{text}{rng.integers(10)}"
