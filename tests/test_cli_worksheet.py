@@ -40,7 +40,7 @@ def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
     assert run("worksheet", "example2", "-o", key, "--key") == 0
     rows = list(csv.reader(io.StringIO(key.read_text("utf-8-sig"))))
     place = next(i for i, row in enumerate(rows) if row[0] == "scaled[1][1]")
-    rows[place][1] = "0.01"  # not divided by √2
+    rows[place][1] = "0.01000"  # not divided by √2
     out = io.StringIO()
     csv.writer(out).writerows(rows)
     (tmp_path / "ben.csv").write_text(out.getvalue())
