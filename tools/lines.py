@@ -10,6 +10,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = {  # lines of Python; program's with its C, stepping's with the scripts and styles of its pages
+    "core": 4_300,
+    "arrays": 600,
+    "capturing": 6_500,
+    "check": 3_600,
+    "cli": 1_950,
+    "digits": 1_000,
+    "drawing": 5_350,
+    "expr": 600,
+    "formula": 4_450,
+    "misc": 200,
+    "numpy": 150,
+    "ops": 6_500,
+    "playing": 1_250,
+    "program": 8_200,
+    "saving": 200,
+    "scipy": 550,
+    "stepping": 8_500,
+    "worksheets": 4_150,
+    "nn": 5_850,
 }
 ENDINGS = {"program": (".py", ".c", ".h"), "stepping": (".py", ".js", ".css", ".html")}
 
