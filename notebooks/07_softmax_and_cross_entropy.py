@@ -38,12 +38,14 @@ print("e^s =", e.round(4), "  sum =", e.sum().round(4), "  p =", (e / e.sum()).r
 #
 # $$\frac{\partial p_i}{\partial s_j} = \frac{0 - e^{s_i} e^{s_j}}{Z^2} = - p_i p_j$$
 #
-# All nine slopes of three scores, as a table. Each row adds up to 0: what one gains, the others lose.
+# All nine slopes of three scores, as a table: row $i$ belongs to $p_i$, column $j$ to $s_j$. Each column adds up to 0:
+# if one score grows, what its probability gains, the others lose. Each row does, too: a constant added to all scores
+# changes no probability.
 
 # %%
 table = jacobian(softmax)(s)
 print(table.round(4))
-print("each row adds up to", abs(table.sum(axis=1)).round(12))
+print("each column adds up to", abs(table.sum(axis=0)).round(12), "  each row to", abs(table.sum(axis=1)).round(12))
 
 # %% [markdown]
 # ## Its rule

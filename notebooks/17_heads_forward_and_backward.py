@@ -59,6 +59,9 @@ maps({"head 1": attn_1.data, "head 2": attn_2.data}, title="what each head looks
 #
 # The heads' results stand side by side again, four columns, and $W_O$ mixes them. Without it head 1 could never
 # write to the features that head 2 reads.
+#
+# A loss is one number. Here it is the sum of the entries of $Y$, each times a number that we choose, so that each
+# entry gets a gradient of its own: that number.
 
 # %%
 heads = concatenate([out_1, out_2], axis=-1)
@@ -75,8 +78,8 @@ draw(L)
 # %% [markdown]
 # ## Backward: the split undone
 #
-# - *Side by side* has no arithmetic, so neither has its rule: columns 0 and 1 of the gradient go to head 1, 2 and 3
-#   to head 2.
+# - *Side by side* has no arithmetic, so neither has its rule: of the gradient's four columns the first two,
+#   $G_1$, go to head 1, and the last two, $G_2$, to head 2.
 # - Each head goes back on its own: $V_1$ gets $\text{attn}_1^\top G_1$, `attn_1` gets $G_1 V_1^\top$, then softmax's
 #   rule, the division by $\sqrt 2$, and $Q_1$ and $K_1$.
 # - A slice goes back as a table that is 0 outside of it. The heads' two tables fill different columns, so adding

@@ -96,22 +96,25 @@ print(f"the model's loss {L.data:.6f}, ours {loss:.6f}")
 
 
 # %%
-def norm_back(g, hat, sigma):  # lesson 13: two means less
+d = {}  # the gradient of each parameter
+
+
+def norm_back(g, hat, sigma, name):  # lesson 13: minus two means. γ is 1, so x̂ gets what y = γ x̂ + β gets
+    d[f"{name}.gamma"], d[f"{name}.beta"] = (g * hat).sum(axis=0), g.sum(axis=0)  # every row uses them
     return (g - g.mean(axis=-1, keepdims=True) - hat * (g * hat).mean(axis=-1, keepdims=True)) / sigma
 
 
-def softmax_back(g, p):  # lesson 7: the average less
+def softmax_back(g, p):  # lesson 7: minus the average
     return p * (g - (g * p).sum(axis=-1, keepdims=True))
 
 
-d = {}  # the gradients of the matrices
 dlogits = (chances - np.eye(5)[targets]) / 3
 d["head.weight"] = n3.T @ dlogits
-dx2 = norm_back(dlogits @ head.T, n3, sigma3)
+dx2 = norm_back(dlogits @ head.T, n3, sigma3, "norm")
 d["blocks.0.feed_forward.down.weight"] = act.T @ dx2
 dhidden = (dx2 @ W2.T) * (hidden > 0)
 d["blocks.0.feed_forward.up.weight"] = n2.T @ dhidden
-dx1 = dx2 + norm_back(dhidden @ W1.T, n2, sigma2)  # the residual's path, and the branch's
+dx1 = dx2 + norm_back(dhidden @ W1.T, n2, sigma2, "blocks.0.norm2")  # the residual's path, and the branch's
 d["blocks.0.attention.out.weight"] = heads.T @ dx1
 dheads = dx1 @ WO.T
 dQ, dK, dV = np.zeros((3, 4)), np.zeros((3, 4)), np.zeros((3, 4))
@@ -120,14 +123,14 @@ for a, own in zip(attn, COLUMNS):  # each head on its own
     dscores = softmax_back(dheads[:, own] @ V[:, own].T, a) / np.sqrt(2)
     dQ[:, own], dK[:, own] = dscores @ K[:, own], dscores.T @ Q[:, own]
 d["blocks.0.attention.qkv.weight"] = np.concatenate([n1.T @ dQ, n1.T @ dK, n1.T @ dV], axis=1)
-dx0 = dx1 + norm_back(dQ @ WQ.T + dK @ WK.T + dV @ WV.T, n1, sigma1)  # n1 is used three times
+dx0 = dx1 + norm_back(dQ @ WQ.T + dK @ WK.T + dV @ WV.T, n1, sigma1, "blocks.0.norm1")  # n1 is used three times
 d["positions.weight"] = dx0
 d["tokens.weight"] = np.zeros((5, 4))
 np.add.at(d["tokens.weight"], ids, dx0)  # each row back to its letter
 print("dlogits:\n", dlogits, "\ndx0:\n", dx0)
 
 # %% [markdown]
-# Thirty lines. The engine finds the same, for every matrix:
+# Thirty lines. The engine finds the same, for every parameter:
 
 # %%
 model.zero_grad()
@@ -153,11 +156,10 @@ draw(L, collapse=1, flow=True)
 
 # %%
 eta = 0.5
-moved = {name: weights[name] - eta * d[name] for name in d}
+moved = {name: weights[name] - eta * d[name] for name in weights}
 print("letters, before and after:\n", np.concatenate([E, moved["tokens.weight"]], axis=1))
 for name, parameter in model.named_parameters():
-    if name in moved:
-        parameter.data = moved[name]
+    parameter.data = moved[name]
 after = nn.functional.cross_entropy(model(ids[None]), targets[None])
 print(f"loss before {loss:.4f} and after {after.data:.4f}")
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +45,9 @@ class Line(str):
 
     def holds(self, text: str) -> bool:
         """Is this line's gradient that of the differences at every point? Raises what Python raises."""
+        factors = "|".join(map(re.escape, self.points[0][0]))
+        if called := re.search(rf"(?<![\w.])({factors}|[\d.]+|\))\s*\(", text):
+            raise ValueError(f"to multiply, write {called[1]} * (…)")
         code = compile(text.replace("−", "-").replace("^", "**"), "your line", "eval")
         for names, slope in self.points:
             found = eval(code, {"__builtins__": {}, "math": math, "np": np, **FUNCTIONS, **names})

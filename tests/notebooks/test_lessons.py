@@ -67,7 +67,7 @@ def test_each_shows_a_graph_steps_a_plot_and_exercises(path):
 
 
 # What a machine writes and a learner stumbles over: np.float64(0.5), -0.0, tables inside a tuple.
-NOISE = re.compile(r"np\.float\d+\(|[(:,] ?array\(\[|(?<!\w\()-0\.0*\b(?!\d)")
+NOISE = re.compile(r"np\.float\d+\(|[(:,] ?array\(\[|(?<!\w\()(?<![\w.])-0\.0*(?!\d)")
 
 
 def run(cell, path, names):
