@@ -68,7 +68,7 @@ def _gradient(stepper: Stepper, node: Value, place: tuple[int, ...]) -> str:
     number = shown(np.asarray(total)[place].item())
     if not sent:
         return f"{what} = {number}, where backprop starts"
-    rest = np.asarray(total)[place].item() if stepper.walk.gradient(node)[place] == 0 else 0.0
+    rest = np.asarray(total)[place].item() if np.asarray(stepper.walk.gradient(node))[place] == 0 else 0.0
     rounded = f" ({shown(rest)} is rounding)" if rest else ""
     sign = "=" if len(sent) == 1 else "+="
     lines = [f"{what} {sign} {_equation(one.entry(*place))}" for one in sent]

@@ -56,6 +56,11 @@ def test_the_gradient_of_an_entry_is_what_backward_leaves(steps):
         assert eval(in_python(text.split(" ")[-1])) == pytest.approx(right, rel=1e-3)
 
 
+def test_the_gradient_of_a_number():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    assert step(a * b).entry("b", [], "grad") == "∂L/∂b = 1 × 2 = 2"
+
+
 def test_what_is_no_entry_is_told(steps):
     with pytest.raises(StepError, match="27×16: there is no entry"):
         steps.entry("tokens.weight", [27, 0])
