@@ -274,7 +274,8 @@ def test_exercises_on_a_page(in_lessons, tmp_path, browser):
 EXPECTED = (12.0, [[1.5, -0.5], [0.25, 2.0]], "kink", True)
 # Backward lines, and what becomes of them: of tanh, and of a row's softmax.
 SLOPE = ("g*(1-out**2)", "g - g*out^2", "−g * (out*out − 1)", "g / (0.5*(exp(x) + exp(-x)))**2")
-WRONG_SLOPE = ("g*(1-out)", "1 - out**2", "-g*(1-out**2)", "2", "g*(1-out**2", "g h", "g*(1-oot**2)", "")
+WRONG_SLOPE = ("g*(1-out)", "g(1-out**2)", "g*(1-out)(1+out)", "1 - out**2", "-g*(1-out**2)", "2", "g*(1-out**2", "g h", "g*(1-oot**2)", "")
+UNMULTIPLIED = ("g(1-out**2)", "g*(1-out)(1+out)")
 ROWS = ("out*(g - sum(g*out))", "out*g - out*sum(out*g)", "(g - mean(g*out)*3) * out")
 WRONG_ROWS = ("out*g*(1-out)", "out*(g - mean(g*out))", "out * sum(g)")
 
@@ -291,7 +292,10 @@ def test_backward_lines_are_held_against_differences_in_python_and_on_a_page(in_
         asks = f"[{', '.join(f'held({json.dumps(text)}, {json.dumps(rule)})' for text, _ in texts)}]"
         said = node(f"{script}\nconsole.log(JSON.stringify({asks}))")
         for (text, right), on_page in zip(texts, said, strict=True):
-            assert in_lessons.judge(text, line).right == right == (on_page == "Right."), (text, on_page)
+            judged = in_lessons.judge(text, line)
+            assert judged.right == right == (on_page == "Right."), (text, on_page)
+            assert ("to multiply" in judged.verdict) == ("to multiply" in on_page) == (text in UNMULTIPLIED)
+    assert "to multiply, write g * (…)" in in_lessons.judge("g(1-out**2)", cases[0][0]).verdict
     assert "g, out and x" in in_lessons.judge("g * y", cases[0][0]).verdict
 
 
