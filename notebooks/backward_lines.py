@@ -46,7 +46,7 @@ class Line(str):
     def holds(self, text: str) -> bool:
         """Is this line's gradient that of the differences at every point? Raises what Python raises."""
         factors = "|".join(map(re.escape, self.points[0][0]))
-        if called := re.search(rf"(?<![\w.])({factors}|[\d.]+|\))\s*\(", text):
+        if called := re.search(rf"(\)|(?<![\w.])(?:{factors}|[\d.]+))\s*\(", text):
             raise ValueError(f"to multiply, write {called[1]} * (…)")
         code = compile(text.replace("−", "-").replace("^", "**"), "your line", "eval")
         for names, slope in self.points:

@@ -19,7 +19,7 @@ from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.numbers import short
 from autograd.formula.text import visible, xml
-from autograd.formula.writers.html import MathML, infix, math, number_html, value_html
+from autograd.formula.writers.html import MathML, infix, math, number_html
 from autograd.op import apply
 from autograd.saving.pages import asset
 
@@ -80,8 +80,9 @@ class Deck:
         )
 
     def _asked(self, step: Step) -> str:
-        """What is known, and marks in the place of what is asked."""
-        known = [(self.words.name(x), value_html(self.words.data(x))) for x in dict.fromkeys(step.twin.parents)]
+        """What is known, with as many digits as give the answer's, and marks in the place of what is asked."""
+        known = [(self.words.name(x), number_html(step.printed(self.words.symbol(x))))
+                 for x in dict.fromkeys(step.twin.parents)]  # fmt: skip
         wanted = [(math(self._name(step), spoken=step.name), step.value, "")]
         if step.kind == BACKWARD:
             arrives = number_html(step.printed(step.arrives), "hg-gr")
