@@ -22,6 +22,9 @@ function turn(to) {
   history.replaceState(null, "", `#${at + 1}`);
 }
 document.body.classList.add("turning");
+const shrink = () => { document.body.style.zoom = Math.min(1, document.documentElement.clientWidth / 1280); };
+shrink();                                    // a narrow window shows the whole slide, smaller
+addEventListener("resize", shrink);
 turn(at);
 addEventListener("keydown", (event) => {
   const to = { ArrowRight: at + 1, PageDown: at + 1, " ": at + 1, ArrowLeft: at - 1, PageUp: at - 1, Home: 0, End: slides.length - 1 };
