@@ -274,8 +274,8 @@ def test_exercises_on_a_page(in_lessons, tmp_path, browser):
 EXPECTED = (12.0, [[1.5, -0.5], [0.25, 2.0]], "kink", True)
 # Backward lines, and what becomes of them: of tanh, and of a row's softmax.
 SLOPE = ("g*(1-out**2)", "g - g*out^2", "−g * (out*out − 1)", "g / (0.5*(exp(x) + exp(-x)))**2")
-WRONG_SLOPE = ("g*(1-out)", "g(1-out**2)", "g*(1-out)(1+out)", "1 - out**2", "-g*(1-out**2)", "2", "g*(1-out**2", "g h", "g*(1-oot**2)", "")
 UNMULTIPLIED = ("g(1-out**2)", "g*(1-out)(1+out)")
+WRONG_SLOPE = (*UNMULTIPLIED, "g*(1-out)", "1 - out**2", "-g*(1-out**2)", "2", "g*(1-out**2", "g h", "g*(1-oot**2)", "")
 ROWS = ("out*(g - sum(g*out))", "out*g - out*sum(out*g)", "(g - mean(g*out)*3) * out")
 WRONG_ROWS = ("out*g*(1-out)", "out*(g - mean(g*out))", "out * sum(g)")
 

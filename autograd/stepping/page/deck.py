@@ -87,6 +87,9 @@ class Deck:
         if step.kind == BACKWARD:
             arrives = number_html(step.printed(step.arrives), "hg-gr")
             known = [(self.words.slope(step.twin), arrives), *known]
+            result = self.words.symbol(step.twin)
+            if step.digits.written(result) is not None:  # the rule is written in it, as that of tanh
+                known.append((step.name, number_html(step.printed(result))))
             each = {sent.twin: sent for sent in step.contributions}
             wanted = [(self.panels.slope(x), sent.value, "hg-gr") for x, sent in each.items()]
         given = "".join(f'<div class="one"><span>{xml(name)}</span>{number}</div>' for name, number in known)

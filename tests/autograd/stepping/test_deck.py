@@ -65,3 +65,33 @@ def test_formulas_are_mathematics_and_the_files_are_three(tmp_path, capsys):
     assert tex.count(r"\begin{frame}") == tex.count(r"\end{frame}") == 2 * 28
     assert r"\documentclass{beamer}" in tex and "How much does L change with" in tex
     assert main(["slides", "example3", "-o", str(tmp_path / "a.doc")]) == 2
+
+
+def shown_numbers(slide):
+    """The decimal numbers of a slide's body as they are read, formulas left out."""
+    body = re.sub(r"<math.*?</math>", "", slide[slide.index('class="body"') :], flags=re.S)
+    return set(re.findall(r"−?\d+\.\d+", re.sub(r"<[^>]*>", " ", body)))
+
+
+def test_what_a_question_gives_has_the_digits_of_its_answer():
+    """L is the square of y − 1 ≈ −0.2968: 0.2968² is 0.08809, and the answer says 0.08806."""
+    y = tanh(Value(0.8737, name="z"))
+    y.name = "y"
+    stepper = step((y - 1.0) ** 2)
+    slides = slides_of(stepper)[1:]
+    for place, one in enumerate(stepper):
+        given, answer = map(shown_numbers, slides[2 * place : 2 * place + 2])
+        if one.kind == "forward":
+            assert given <= answer, one.name
+        elif one.name == "y":  # tanh sends back g × (1 − y²)
+            assert any(number.startswith("0.703") for number in given & answer)
+
+
+def test_a_narrow_window_shows_whole_slides(browser, tmp_path):
+    path = tmp_path / "deck.html"
+    path.write_text(write(step(neuron()[0])), encoding="utf-8")
+    for width in (390, 1400):
+        browser.open(path.as_uri(), width=width, height=800)
+        right = browser.js("document.querySelector('.slide.on').getBoundingClientRect().right")
+        assert right <= width and browser.js("document.documentElement.scrollWidth") <= width
+    assert browser.errors == []
