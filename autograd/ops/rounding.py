@@ -54,7 +54,10 @@ def _floor_divide_lowered(x, y):
     rest = fmod(x, y)
     times = rint((x - rest) / y)
     whole = all(dtype_of(z).kind in "iub" for z in (x, y))  # by 0, NumPy gives 0 there
-    return where(equal(y, 0.0), 0.0 if whole else x / y, where(_passed(rest, y), times - 1.0, times))
+    times = where(_passed(rest, y), times - 1.0, times)
+    if not whole:
+        times = where(equal(times, 0.0), 0.0 * (x / y), times)  # 0 has the sign of the quotient
+    return where(equal(y, 0.0), 0.0 if whole else x / y, times)
 
 
 def _mod_lowered(x, y):

@@ -35,6 +35,7 @@ FOUND = {
     "tolist has 64 bits": lambda x, y, s: np.asarray([1.0])[0] * x.astype(np.float32).tolist()[0],
     "item of one entry": lambda x, y, s: x[:1].item(),
     "a slope in an exponent of -0": lambda x, y, s: ag.grad(lambda z: np.power(s * -0.0, z))(s - 5.0),
+    "the sign of a quotient of 0": lambda x, y, s: 1.0 / ((0.5 * x) // (2.0 * x)) + 1.0 / (0.9 // (s * s + 1.0)),
     "a quotient of truths": lambda x, y, s: (x > 0) // (y > 0),
     "a quotient of integers": lambda x, y, s: K // K + 2 // K,
     "lowered with constants": lambda x, y, s: ag.nan_to_num(ag.grad(lambda z: ag.sum(np.trunc(x)))(s)) + x,
