@@ -49,7 +49,8 @@ class Subject(Trace):
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         self.f = f
-        self.taped = False
+        self.taped = self.nested = False
+        self.tracer = None
         self.last_arrived: dict[Value, Any] = {}
         self.notes: list[str] = []
         self.sources: list[Value] = []

@@ -215,7 +215,7 @@ class Alternatives:
         known = [outline(rest) for rest in self._without_target(e)]
         for part, put in _whole_sums(e):
             terms = _terms(part)
-            is_difference = part.op.name == "sub" and len(terms) == 2
+            is_difference = part.op is not None and part.op.name == "sub" and len(terms) == 2
             for i in range(len(terms) if len(terms) <= LONGEST_SUM else 0):
                 rest = put(_sum(terms[:i] + terms[i + 1 :]))
                 if not known or outline(rest) not in known:
