@@ -124,6 +124,16 @@ def test_a_number_rounded_too_early_is_no_slip():
     assert entry.mistake == "divided by d, not by √d"
 
 
+def test_a_scale_that_is_a_factor_has_the_slips_of_a_division():
+    score = Value(0.7, name="q") * Value(0.9, name="k")
+    score.name = "score"
+    scaled = score * (1 / np.sqrt(3))
+    scaled.name = "scaled"
+    sheet = worksheet(scaled.tanh())
+    for typed, slip in {"0.6300": "1/√d forgotten", "0.2100": "divided by d, not by √d"}.items():
+        assert grade(sheet, {"score": "0.63", "scaled": typed}).mistake == slip
+
+
 def test_numbers_that_follow_are_said_to_count_only_where_they_do():
     sheet = sheet_of("cat_sleeps")
     nothing = grade(sheet, {blank.id: "0" for blank in sheet.blanks})

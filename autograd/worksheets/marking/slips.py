@@ -238,15 +238,19 @@ class Alternatives:
                 yield slip, put(above)
                 if slip is NO_ROOT:
                     yield NO_SQUARE_ROOT, put(above / round(float(below.value) ** 2))
+            elif part.op is not None and part.op.name == "mul" and self.blank.part.table.phase == "forward":
+                for above, scale in (part.args, part.args[::-1]):  # × 1/√d
+                    if scale.is_constant and scale.value and _is_root(1 / float(scale.value)):
+                        yield NO_ROOT, put(above)
+                        yield NO_SQUARE_ROOT, put(above / round(1 / float(scale.value) ** 2))
 
     def _whose_division(self, above: Expr, below: Expr) -> Slip:
         if not below.is_constant:
             total = _terms(self.sheet.exprs.get(below.name, below))
             return UNDIVIDED if len(total) > 1 and python_text(above) in map(python_text, total) else NO_DIVISION
-        square = float(below.value) ** 2
         if float(below.value).is_integer():
             return NO_MEAN
-        return NO_ROOT if abs(square - round(square)) < 1e-9 else NO_DIVISION
+        return NO_ROOT if _is_root(float(below.value)) else NO_DIVISION
 
     def _factors(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         if self.blank.part.table.kind not in ("gradient", "contribution", "step"):
@@ -367,6 +371,12 @@ class Alternatives:
 
 def _terms(e: Expr) -> list[Expr]:
     return [term if sign > 0 else OPS["neg"](term) for sign, term in terms_of(e)]
+
+
+def _is_root(x: float) -> bool:
+    """Is it √2, √3, √5, …?"""
+    square = round(x * x)
+    return square > 1 and abs(x * x - square) < 1e-9 and math.isqrt(square) ** 2 != square
 
 
 def _factors_of(e: Expr) -> list[Expr]:
