@@ -46,11 +46,13 @@ const CALLS = {
 function computed(text, given) {              // + - * / ** ( ), names and CALLS, read from left to right
   const tokens = text.replace(/−/g, "-").replace(/\^/g, "**").match(/\d+\.?\d*(?:e[-+]?\d+)?|\.\d+|\w+|\*\*|\S/gi) || [];
   let at = 0;
-  const called = tokens.findIndex((token, i) => token === "(" && i && (tokens[i - 1] === ")" || /^[\d.]/.test(tokens[i - 1]) || Object.hasOwn(given, tokens[i - 1])));
+  const isNumber = token => token === ")" || /^[\d.]/.test(token) || Object.hasOwn(given, token);
+  const called = tokens.findIndex((token, i) => token === "(" && i && isNumber(tokens[i - 1]));
   if (called > 0) throw Error(`to multiply, write ${tokens[called - 1]} * (…)`);
   const next = token => tokens[at] === token && ++at;
   const need = token => {
-    if (!next(token)) throw Error(at < tokens.length ? `“${token}” is missing before “${tokens[at]}”` : `“${token}” is missing at the end`);
+    const place = at < tokens.length ? `before “${tokens[at]}”` : "at the end";
+    if (!next(token)) throw Error(`“${token}” is missing ${place}`);
   };
   const list = () => {
     const found = [sum()];
