@@ -19,8 +19,12 @@ from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
 from autograd.formula.text import mono_width, sans_width
 from tests.autograd.zoo import ZOO, euler, finished, gpt, loop, mlp, rnn, tangle
+from tests.sweep import slow_but
 
 LARGE = ("nodes_100_000", "tangle_of_1000")
+
+
+GRAPHS = slow_but(ZOO, [name for name in ZOO if name != "nodes_100_000"])
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +56,13 @@ def rows(card):
 # --- readable -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_names_and_numbers_are_9_px_high_on_a_slide_or_a_page(drawn, name):
     shown = scale(drawn(name), SLIDE, PAGE)
     assert shown * min(NUMBER, INFO) >= 8.999 and shown * CAPTION >= 7.9, f"{name}: {shown * NUMBER:.1f} px"
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_nothing_overlaps_and_nothing_leaves_its_card(drawn, name):
     drawing = drawn(name)
     boxes = drawing.placement.boxes
@@ -94,7 +98,7 @@ def test_no_text_reaches_another_whatever_font_stands_in(drawn, browser, tmp_pat
     })()""") == []
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_a_repeat_has_a_frame_or_a_number_on_its_card(drawn, name):
     """What is folded is said: in a note, and at the frame or card that stands for several."""
     drawing = drawn(name)
@@ -146,7 +150,7 @@ def norm(x):
     return largest * float(np.linalg.norm(np.ravel(x) / largest)) if largest else 0.0
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", GRAPHS)
 def test_every_number_on_a_fold_is_what_it_is_said_to_be(drawn, name):
     """Judged from the nodes themselves: values and gradients of all that a card stands for, in order."""
     drawing = drawn(name)
@@ -224,6 +228,7 @@ def test_the_gradient_of_closed_modules_is_the_norm_of_all_that_they_hold(drawn,
 # --- folded as it should be -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_more_steps_samples_and_layers_are_no_larger_picture():
     for make, counts in ((euler, (8, 50, 700)), (rnn, (6, 40)), (mlp, (3, 7)), (gpt, (4, 12)), (loop, (9, 2000))):
         drawings = [draw(make(count)) for count in counts]
@@ -515,6 +520,7 @@ def test_the_same_loop_at_other_numbers_is_laid_out_in_the_same_way():
 # --- time -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_nodes_are_drawn_in_seconds(drawn):
     root = ZOO["nodes_100_000"]()
     start = time.process_time()

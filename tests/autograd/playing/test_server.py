@@ -173,6 +173,7 @@ def test_numbers_that_are_none_are_left_out(server, number):
     assert answer["values"]["x"] in (FIRST_NUMBERS[0], 1.0)
 
 
+@pytest.mark.slow
 def test_it_ends_when_its_page_is_closed():
     with Server() as server:
         server.start()

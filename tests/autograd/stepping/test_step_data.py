@@ -205,6 +205,7 @@ def trained(data, w, model):
         parameter.data -= 0.01
 
 
+@pytest.mark.slow
 def test_a_stepper_is_a_snapshot():
     """Made before and shown after its leaves have moved, it shows the bytes that it would have shown at once."""
 
