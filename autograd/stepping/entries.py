@@ -20,7 +20,7 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.errors import StepError
-from autograd.formula.numbers import dimensions
+from autograd.formula.numbers import as_printed, dimensions
 from autograd.formula.scalars.formulas import entry_name
 from autograd.formula.writers.pieces import plain_text, shown
 
@@ -75,7 +75,8 @@ def _gradient(stepper: Stepper, node: Value, place: tuple[int, ...]) -> str:
     if len(sent) > 1:
         first, *others = (np.asarray(one.value)[place].item() for one in sent)
         terms = [shown(first), *(shown(x, bracketed=x < 0) for x in others)]
-        lines.append(f"{what} = {' + '.join(terms)} = {number}")
+        of_printed = shown(sum(map(as_printed, (first, *others))))
+        lines.append(f"{what} = {' + '.join(terms)} {'=' if of_printed == number else '≈'} {number}")
     return "\n".join(lines) + rounded
 
 

@@ -61,6 +61,18 @@ def test_the_gradient_of_a_number():
     assert step(a * b).entry("b", [], "grad") == "∂L/∂b = 1 × 2 = 2"
 
 
+def test_the_paths_of_an_entry_add_up_with_the_digits_shown_or_are_about_equal(browser, tmp_path):
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    for root, sign in ((a * b + a**2, "="), ((a * b + a**2).tanh(), "≈")):
+        stepper = step(root)
+        added = stepper.entry("a", [], "grad").splitlines()[-1]
+        assert f" {sign} " in added and (sign == "≈") == ("0.2826" in added)
+        stepper.save(tmp_path / "page.html")
+        browser.open((tmp_path / "page.html").as_uri())
+        browser.wait("!!window.handgrad")
+        assert browser.js("handgrad.entry('a', [], 'grad')").splitlines()[-1] == added
+
+
 def test_what_is_no_entry_is_told(steps):
     with pytest.raises(StepError, match="27×16: there is no entry"):
         steps.entry("tokens.weight", [27, 0])

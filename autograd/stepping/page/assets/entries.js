@@ -44,8 +44,10 @@ const entriesOf = (changing, views) => {
     const rounded = isRounding ? ` (${total} is rounding)` : "";
     const [[text, , number, at]] = told;
     if (told.length === 1) return [[text.replace(" +=", " =") + rounded, `${what} =`, number, at, rounded]];
-    const parts = paths.map(({ added }) => shown(page.blocks[added].start + offset)).join(" + ").replaceAll("+ −", "− ");
-    return [...told, [`${what} = ${parts} = ${total}${rounded}`]];
+    const terms = paths.map(({ added }) => page.values[page.blocks[added].start + offset]);
+    const parts = terms.map((x, i) => (i && x < 0 ? `(${numbers.cell(x).text})` : numbers.cell(x).text)).join(" + ");
+    const ofPrinted = terms.map(x => numbers.asPrinted([x], numbers.notation([x]))[0]).reduce((a, b) => a + b);
+    return [...told, [`${what} = ${parts} ${numbers.cell(ofPrinted).text === total ? "=" : "≈"} ${total}${rounded}`]];
   }
 
   function offsetOf(name, block, index) {
